@@ -75,7 +75,7 @@ def test_last_line_without_an_end_counts_where_none_are_appended(tmp_path: Path)
     path.write_text('{"a": 1}\n\n{"a": 2}')
     assert read_json_lines(path, json_object) == [{"a": 1}, {"a": 2}]
     path.write_text('{"a": 1}\n{"a": ')
-    with pytest.raises(InputError, match=r"rows\.jsonl, line 2: not a JSON object: .*; mend the line, or"):
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 2: not a JSON object: .*; correct the line, or"):
         read_json_lines(path, json_object)
 
 

@@ -148,7 +148,7 @@ WRONG: dict[str, tuple[Call, str, str]] = {
         "'b.c'",
         "did you mean 'a.c'",
     ),
-    "a negative action": (lambda env, _: env.step(-1), "action -1", "info['mask'] has the legal ones"),
+    "a negative action": (lambda env, _: env.step(-1), "action -1", "info['mask'] marks the legal ones"),
     "a large action": (lambda env, _: env.step(10**6), "action 1000000", "a whole number, 0 to"),
     "a name as action": (lambda env, _: env.step("gvn"), "action 'gvn'", "a whole number, 0 to"),
     "a fraction as action": (lambda env, _: env.step(1.5), "action 1.5", "a whole number, 0 to"),

@@ -103,7 +103,7 @@ def read_json_lines(
     parse: Callable[[str], T],
     *,
     appended: bool = False,
-    remedy: str = "mend the line, or remove it",
+    remedy: str = "correct the line, or remove it",
     content: str = "JSON lines",
 ) -> list[T]:
     """Return the parsed lines of a file of JSON lines, without empty lines.
@@ -135,7 +135,7 @@ def parse_json_lines(
     text: str,
     parse: Callable[[str], T],
     name: str,
-    remedy: str = "mend the line, or remove it",
+    remedy: str = "correct the line, or remove it",
     content: str = "JSON lines",
 ) -> list[T]:
     """Return the parsed lines of a text, without empty lines: see `read_json_lines`.

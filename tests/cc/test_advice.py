@@ -182,7 +182,7 @@ def test_the_command_line_shows_it(
         (["ld.lld", "main.o"], "a compiler that calls the linker"),
         (["clang", "-c", "main.c"], "compiles"),
         (["clang", "main.c", "-o", "a"], "compiles"),
-        (["clang", "-o", "a", "missing.o"], "no object that is there"),
+        (["clang", "-o", "a", "missing.o"], "no object that exists"),
     ],
 )
 def test_other_commands_are_refused(tmp_path: Path, words: list[str], message: str) -> None:

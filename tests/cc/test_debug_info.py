@@ -102,7 +102,7 @@ def test_other_code_with_debug_information_is_refused(source: Path) -> None:
     described = bitcode_of(source, "-g")
     plain = without_debug_info(Program("source.c", LANGUAGE, described))
     problem = Problem(make_task(), plain)
-    with pytest.raises(CompilerCrash, match="the passes do otherwise where there is debug information"):
+    with pytest.raises(CompilerCrash, match="the passes give other code if there is debug information"):
         with_debug_info(problem, described, ("clang<Oz>",), plain.content)
 
 

@@ -115,7 +115,7 @@ def test_program_of_a_result_may_be_elsewhere(tmp_path: Path, capsys: pytest.Cap
     assert "gone.c" in capsys.readouterr().err
     shutil.copy(DATA / "matrix.c", tmp_path / "here.c")
     assert main(["apply", str(tmp_path / "here.c"), "--result", path]) == 2
-    assert "not the program of the result" in capsys.readouterr().err
+    assert "differs from the program of the result" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def test_standard_input_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--objective", "seconds"], "not known how to run"),
+        (["--objective", "seconds"], "so it cannot be run"),
         (["--objective", "seconds^0.5*text-bytes"], "'text-bytes' has no exponent"),
         (["--objective", "second"], "did you mean 'seconds'"),
         (["--run", "copy < /nowhere"], "/nowhere: No such file"),
-        (["--run", "copy < a b"], "'< FILE' after them"),
+        (["--run", "copy < a b"], "optionally followed by '< FILE'"),
         (["--run", "'"], "No closing quotation"),
     ],
 )

@@ -77,7 +77,7 @@ WRONG = {
     "other.py:layer": "other.py: there is no such file",
     "net.py:lager": "did you mean 'layer'?",
     "net.py:counted --inputs 3": "net.py:counted is a int; expected a torch.nn.Module, or a function",
-    "net.py:layer": "comes without example inputs; expected --inputs 1x3x224x224",
+    "net.py:layer": "has no example inputs; expected --inputs 1x3x224x224",
     "net.py:layer --inputs 1x2xn": "'1x2xn': expected a shape such as 1x3x224x224",
     "nowhere.at_all:layer": "nowhere.at_all cannot be imported: No module named 'nowhere'",
     "net.py:layer --weights net.txt": "expected a name that ends in .npz",

@@ -81,7 +81,7 @@ def test_quiet_says_nothing(walk: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_same_command_goes_on(walk: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", walk]) == 0
     assert main(["train", walk, "--set", "run.iterations=6"]) == 0
-    assert "going on after iteration 4" in capsys.readouterr().err
+    assert "resuming after iteration 4" in capsys.readouterr().err
     assert [row["iteration"] for row in read_log(Path("runs/walk") / LOG)] == list(range(7))
     assert main(["train", "--resume", "runs/walk", "--set", "run.iterations=7"]) == 0
     assert [row["iteration"] for row in read_log(Path("runs/walk") / LOG)] == list(range(8))
@@ -97,7 +97,7 @@ def test_an_interruption_saves_and_says_how_to_go_on(
     assert main(["train", walk, "--out", "a folder"]) == 130
     err = capsys.readouterr().err
     assert "stopping after this iteration; Ctrl-C again stops at once" in err
-    assert "stopped after iteration 3; to go on: burnish train walk.toml --out 'a folder'" in err
+    assert "stopped after iteration 3; to resume: burnish train walk.toml --out 'a folder'" in err
     assert signal.getsignal(number) is before
     assert (Path("a folder") / "policy.txt").exists()
     assert main(["train", walk, "--out", "a folder"]) == 0
@@ -148,7 +148,7 @@ def test_those_that_are_shipped_are_listed(capsys: pytest.CaptureFixture[str]) -
     [
         (["smoke", "--set", "run.iteration=2"], "no key named 'iteration'; did you mean 'iterations'"),
         (["smok"], "no training configuration named 'smok'; did you mean 'smoke'"),
-        (["--resume", "nowhere"], "nowhere/config.json: there is no run to go on with"),
+        (["--resume", "nowhere"], "nowhere/config.json: there is no run to resume"),
         (["smoke", "--resume", "x"], "--resume takes the configuration from its folder"),
         (["walk.toml", "--set", "algorithm.name=pppo"], "walk: algorithm.name: no algorithm named 'pppo'"),
     ],

@@ -48,8 +48,10 @@ def test_right_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["validate", path, "--inputs", "small,medium"]) == 0
     shown = capsys.readouterr().out
     assert "kernels:fft 2 steps right\n" in squeezed(shown)
-    assert "prints the same as unoptimized on 2 inputs" in shown
-    assert f"{file.name} -Oz was kept replayed and verified; what it does was not compared" in squeezed(shown)
+    assert "prints the same as the unoptimized program on 2 inputs" in shown
+    assert f"{file.name} -Oz was kept replayed and verified; its behaviour was not compared" in squeezed(
+        shown
+    )
     assert shown.count("right") == 1
     assert "outputs were not compared: the program has no workload" in shown
 
@@ -63,7 +65,7 @@ def test_a_kernel_with_a_size_is_validated(
     assert main(["validate", "found.jsonl", "--sanitize", "undefined", "--inputs", "small"]) == 0
     shown = capsys.readouterr().out
     assert re.search("kernels:sha256 .* right\n", shown)
-    assert "prints the same as unoptimized on 1 input" in shown
+    assert "prints the same as the unoptimized program on 1 input" in shown
     assert "sanitizers (undefined) find nothing in the source" in shown
 
 
@@ -89,7 +91,7 @@ def test_wrong_result_is_told_in_words(
     assert main(["validate", written(tmp_path, result(moody, "mode+1")), "--run", ""]) == 1
     shown = capsys.readouterr().out
     assert "moods.c 1 step WRONG: the program does something else: input ''" in squeezed(shown)
-    assert "the shortest that is wrong" in shown
+    assert "the shortest wrong trace" in shown
     assert "see moods.c.reproducer/README.md" in shown
 
 
@@ -105,7 +107,8 @@ def test_undefined_behaviour_of_the_source_is_told(
     shown = capsys.readouterr().out
     assert "overflow.c 1 step right" in squeezed(shown)
     assert (
-        "the program itself is undefined: input '': overflow.c:2:51: runtime error: signed integer" in shown
+        "the program itself has undefined behaviour: input '': overflow.c:2:51: runtime error: "
+        "signed integer" in shown
     )
 
 
@@ -131,7 +134,7 @@ def test_task_of_others_is_validated_too(
     shown = capsys.readouterr().out
     wrong_row = "mine.counters 3 steps WRONG: the program does something else: 2 counters are below 0"
     assert wrong_row in squeezed(shown)
-    assert "the shortest that is wrong, after " in shown
+    assert "the shortest wrong trace, after " in shown
     assert "  count negate\n  see mine.counters.reproducer/README.md\n" in shown
     assert Path("mine.counters.reproducer/trace.txt").read_text() == "negate\n"
     assert main(["validate", written(tmp_path, right), "--sanitize", "address"]) == 2
@@ -159,4 +162,4 @@ def test_bad_words_are_an_input_error(
 def test_changed_program_is_an_input_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = replace(result(load_program(DATA / "matrix.c"), "gvn"), digest="other")
     assert main(["validate", written(tmp_path, row)]) == 2
-    assert "not the program of the result" in capsys.readouterr().err
+    assert "differs from the program of the result" in capsys.readouterr().err

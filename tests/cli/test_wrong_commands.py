@@ -119,13 +119,13 @@ WRONG = [
     ("export llvm_passes-ir-instructions --out x.h", "sequence-values", "expected one that chooses actions"),
     # rows of results
     ("replay rows.jsonl", "'mian: gvn'", "did you mean 'main'"),
-    ("replay half.jsonl", "half.jsonl, line 2", "mend the line, or remove it"),
+    ("replay half.jsonl", "half.jsonl, line 2", "correct the line, or remove it"),
     ("replay cost.jsonl", "'cost' is 'much'", "expected float"),
     ("replay trace.jsonl", "'trace' is 'gvn'", "expected a list of texts"),
-    ("replay less.jsonl", "'cost' is missing", "mend the line, or remove it"),
-    ("replay more.jsonl", "no field 'colour'", "mend the line, or remove it"),
+    ("replay less.jsonl", "'cost' is missing", "correct the line, or remove it"),
+    ("replay more.jsonl", "no field 'colour'", "correct the line, or remove it"),
     ("replay version.jsonl", "'llvm_passes-v99'", "did you mean 'llvm_passes-v1'?"),
-    ("replay bundle.jsonl", "is damaged", "make it anew with --bundle"),
+    ("replay bundle.jsonl", "is damaged", "write it again with --bundle"),
     ("apply --result rows.jsonl --number 4", "rows.jsonl", "expected --number 1 to 1"),
     # configurations of trainings
     ("train nosuch.toml", "nosuch.toml", "there is no such file"),

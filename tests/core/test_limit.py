@@ -70,5 +70,5 @@ def test_per_cent_are_read() -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "-5%", "five%", "%", "None"])
 def test_what_is_no_per_cent_is_told(text: str) -> None:
-    with pytest.raises(InputError, match="expected per cent, such as 5%, or none"):
+    with pytest.raises(InputError, match="expected a percentage, such as 5%, or none"):
         parse_growth(text)

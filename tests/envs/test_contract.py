@@ -127,7 +127,7 @@ def test_a_task_that_keeps_the_contract_passes_every_check() -> None:
     found = check_task(TASK, PROGRAMS)
     assert found.keys() == CHECKS.keys()
     assert {name: why for name, why in found.items() if why != "passed"} == {
-        "questions_are_answered": "the compiler asks nothing"
+        "questions_are_answered": "the compiler asks no questions"
     }
 
 

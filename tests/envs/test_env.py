@@ -155,7 +155,7 @@ def test_unknown_or_repeated_actions_are_errors() -> None:
     with pytest.raises(UnknownName, match="did you mean 'halve'"):
         Env(TASK, PROGRAMS, actions=["halved"])
     for names in ([], ["halve", "halve"]):
-        with pytest.raises(InputError, match="one or more, each of them once"):
+        with pytest.raises(InputError, match="one or more, each only once"):
             Env(TASK, PROGRAMS, actions=names)
 
 
@@ -241,5 +241,5 @@ def test_costs_that_were_not_measured_are_no_numbers_in_a_vector() -> None:
 def test_a_task_without_a_command_says_so() -> None:
     env = Env(TASK, PROGRAMS, limits=None)
     env.reset()
-    with pytest.raises(InputError, match="no command leads to a state"):
+    with pytest.raises(InputError, match="no compiler command reproduces a state"):
         env.commandline()

@@ -83,7 +83,7 @@ def test_programs_can_be_made_without_end() -> None:
     env = Env(TASK, make, limits=None, order="sample")
     assert len(set(names(env, 50, seed=0))) > 40
     assert names(env, 5, seed=9) == names(env, 5, seed=9)
-    with pytest.raises(InputError, match="cycle or sample"):
+    with pytest.raises(InputError, match="'cycle' or 'sample'"):
         Env(TASK, make, order="shuffle")
     with pytest.raises(InputError, match="give a Program"):
         env.reset(options={"program": "a=1"})

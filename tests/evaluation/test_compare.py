@@ -202,7 +202,7 @@ def test_claim_that_is_not_what_was_replayed_is_a_failure(
     claims(monkeypatch, cost, "a: halve", "b: subtract(1)")
     row = attempted()
     assert not row.valid and row.ratio == 93 / 318
-    assert row.failure == f"liar says that its trace costs {cost:g}; replayed it costs 197"
+    assert row.failure == f"liar reported the cost {cost:g} for its trace; the replay costs 197"
 
 
 @pytest.mark.parametrize("failure", ["be-killed", "give-up"])
@@ -230,7 +230,7 @@ def test_methods_are_looked_up_first() -> None:
     assert check_methods(["random", "halved", "genetic@none"], TASK, "total") == {}
     with pytest.raises(UnknownName, match="did you mean 'random'"):
         check_methods(["halved", "randm"], TASK, "total")
-    with pytest.raises(InputError, match="none twice"):
+    with pytest.raises(InputError, match="each only once"):
         check_methods(["random", "random"], TASK, "total")
     with pytest.raises(UnknownName, match="no policy named 'nothing'"):
         solver_of("genetic@nothing", TASK)

@@ -163,7 +163,7 @@ def test_wrong_outputs_are_caught(objective: str) -> None:
     costs = {"O3": dict.fromkeys(SPEED.objectives, 1e9)}
     result = confirm(Problem(SPEED, expecting, limits=LIMITS), found, costs)
     assert (result.valid, result.fallback, result.trace, result.cost) == (False, "O3", (), 1e9)
-    assert "something else than at -O0: input 'work 10': prints" in result.verified[0]
+    assert "behaves differently from -O0: input 'work 10': prints" in result.verified[0]
     assert "expected b'7\\n'" in result.verified[0]
 
 
@@ -251,5 +251,5 @@ def test_real_run_time_against_o3() -> None:
 
 
 def test_program_that_cannot_be_run_is_told_before_the_search() -> None:
-    with pytest.raises(InputError, match="not known how to run"):
+    with pytest.raises(InputError, match="so it cannot be run"):
         optimize(Problem(SPEED, program("matrix.c"), "seconds"), Budget(evaluations=1))

@@ -74,7 +74,7 @@ def test_other_settings_are_refused(tmp_path: Path, change: dict[str, object], s
 def test_damaged_files_are_told(tmp_path: Path) -> None:
     opened(tmp_path)
     (tmp_path / "programs.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match=r"programs.jsonl, line 1: .*; remove the file, and it is"):
+    with pytest.raises(InputError, match=r"programs.jsonl, line 1: .*; remove the file to measure again"):
         opened(tmp_path)
     (tmp_path / "run.json").write_text("[]")
     with pytest.raises(InputError, match=r"run.json: expected an object"):

@@ -89,5 +89,5 @@ def test_program_that_kills_the_compiler_is_named() -> None:
     passes = load_task("llvm_passes")
     task = replace(passes, files=replace(passes.files, searched=die))
     problem = Problem(task, load_program(DATA / "machine.c"), limits=LIMITS)
-    with pytest.raises(ProgramError, match=r"machine\.c: the compiler died of this input"):
+    with pytest.raises(ProgramError, match=r"machine\.c: the compiler failed on this input"):
         search_stages(problem, Budget(evaluations=1), lambda _: None, method="random")

@@ -31,7 +31,10 @@ def check(task: Task, *trace: str, program: Program | None = None) -> Validation
 
 def test_right_trace_is_right() -> None:
     assert check(NEGATING, "halve", "b: subtract(3)") == Validation(
-        ("replayed in two new processes: the same state", "does the same as unoptimized on 1 input")
+        (
+            "replayed in two new processes: the same state",
+            "does the same as the unoptimized program on 1 input",
+        )
     )
 
 
@@ -70,7 +73,7 @@ def test_folder_says_that_there_is_no_command() -> None:
     found = check(silent_task(), "negate")
     assert found.reproducer and found.reproducer.command == ""
     assert b"no command that does the same without burnish" in found.reproducer.files["README.md"]
-    assert "nothing that shows it without burnish" in found.reproducer.note
+    assert "the task cannot show this without burnish" in found.reproducer.note
 
 
 @pytest.mark.parametrize(("action", "kind"), [("be-killed", CRASH), ("hang", HANG)])
@@ -87,7 +90,7 @@ def test_task_that_does_not_run_programs_says_so() -> None:
 
 
 def test_program_that_is_already_wrong_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="at start the program does not do what it should: 0 counters"):
+    with pytest.raises(InputError, match="at start the program gives wrong results: 0 counters"):
         check(strict_task(), "halve")
 
 

@@ -123,7 +123,7 @@ def test_what_it_found_is_validated(installed: Path) -> None:
     found, shown, without = run_all(installed, commands)
     assert found[0] == shown[0] == without[0] == 0, found + shown + without
     assert "-Os was kept  right\n" in shown[1]
-    assert "prints the same as unoptimized on 2 inputs" in shown[1]
+    assert "prints the same as the unoptimized program on 2 inputs" in shown[1]
     assert "was not compared (--run)" in without[1]
 
 

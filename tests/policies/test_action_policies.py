@@ -83,7 +83,7 @@ def rest(**values: Any) -> Any:
         (b"nothing of the kind", "not a policy of arrays"),
         (b"", "not a policy of arrays"),
         (archive(other=np.zeros(3)), "not a policy of arrays: 'rest"),
-        (archive(rest=rest(format=2)), "format 2, and this burnish reads 1; make it anew"),
+        (archive(rest=rest(format=2)), "format 2; this burnish reads 1: write the file again"),
         (
             archive(rest=rest(format=1, log1p=True, actions=["a"], names=[])),
             "not a policy of arrays: 'encoder.mean",

@@ -60,11 +60,16 @@ def test_what_a_policy_does_not_know_is_the_first_that_is_legal(tmp_path: Path) 
 
 
 def test_what_cannot_answer_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"policy\.npz: a policy for asking-v0, and this is counting"):
+    with pytest.raises(
+        InputError, match=r"policy\.npz: the policy was trained for asking-v0, not for counting"
+    ):
         answers_of(exported(tmp_path, "fold"), COUNTING)
     at_sites = exported(tmp_path, "fold", CARD | {"sites": 1}, (*ACTIONS, *(f"#1: {a}" for a in ACTIONS)))
-    with pytest.raises(InputError, match="it acts at 1 sites, and only what is asked can be answered"):
+    with pytest.raises(
+        InputError,
+        match="the policy acts at 1 sites; expected one that only answers the compiler's questions",
+    ):
         answers_of(at_sites, TASK)
     wrong = exported(tmp_path, "fold", CARD | {"sites": 1})
-    with pytest.raises(InputError, match="3 actions are not those of 1 sites"):
+    with pytest.raises(InputError, match="3 actions do not fit 1 sites"):
         answers_of(wrong, TASK)

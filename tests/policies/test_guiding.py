@@ -156,13 +156,13 @@ def test_values_count_only_as_log_ratios_of_costs() -> None:
 
 
 def test_what_does_not_fit_is_an_error() -> None:
-    with pytest.raises(InputError, match="a policy for llvm_passes-v1, and this is counting-v4"):
+    with pytest.raises(InputError, match="the policy was trained for llvm_passes-v1, not for counting-v4"):
         guide_by(carded(task="llvm_passes-v1"), TASK)
-    with pytest.raises(InputError, match="does not say which observation"):
+    with pytest.raises(InputError, match="does not name the policy's observation"):
         guide_by(ByHand(card={}), TASK)
     with pytest.raises(UnknownName, match="did you mean 'values'"):
         guide_by(carded(observation="value"), TASK)
-    with pytest.raises(InputError, match="knows none of the 4 actions"):
+    with pytest.raises(InputError, match="has none of the 4 actions"):
         guide_by(ByHand(actions=("x",), logits=(0,)), TASK)(open_counters(PROGRAM))
 
 
@@ -219,5 +219,5 @@ def test_a_policys_file_is_found(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
     path = trained(tmp_path)
-    with pytest.raises(InputError, match=r"policy\.npz: a policy for llvm_passes-v1, and this is"):
+    with pytest.raises(InputError, match=r"policy\.npz: the policy was trained for llvm_passes-v1, not for"):
         load_guide(path, TASK)

@@ -141,7 +141,7 @@ def open_deadly(program: Program) -> Session:
 
 @pytest.mark.parametrize("failure", ["be-killed", "give-up", "eat-memory"])
 def test_program_that_kills_the_compiler_is_a_program_error(open_sandbox: OpenSandbox, failure: str) -> None:
-    with pytest.raises(ProgramError, match=f"{failure}: the compiler died of this input"):
+    with pytest.raises(ProgramError, match=f"{failure}: the compiler failed on this input"):
         open_sandbox(open_deadly, Program(failure, "counters", b""), Limits(20, GIB // 2))
 
 

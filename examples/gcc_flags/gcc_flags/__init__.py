@@ -74,7 +74,7 @@ class Flags(Session):
             raise UnknownName.among("objective", objective, [BYTES.name, RUN.name])
         if self.stopwatch:
             return self.stopwatch.measure(self.object_code())
-        raise InputError(f"{self.program.name}: it is not known how to run it; say so with --run")
+        raise InputError(f"{self.program.name}: it has no workload; give its arguments with --run")
 
     def digest(self) -> str:
         """Return the digest of the object."""

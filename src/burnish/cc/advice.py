@@ -39,19 +39,19 @@ class Advice:
 ADVICE = (
     Advice(
         "-fno-asynchronous-unwind-tables -fno-unwind-tables",
-        "stack traces from any instruction, as profilers and crash handlers take them; "
-        "what C++ exceptions need stays",
+        "stack traces from any instruction, which profilers and crash handlers need; the tables "
+        "for C++ exceptions stay",
         drops=("-funwind-tables",),
     ),
     Advice(
         "-ffunction-sections -fdata-sections -Wl,--gc-sections",
-        "functions and data that nothing refers to; what is found by its section alone must be marked retain",
+        "functions and data without references; mark as retain what is found only by its section",
         adds=("-ffunction-sections", "-fdata-sections"),
         link=("-Wl,--gc-sections",),
     ),
     Advice(
         "-Wl,--icf=safe",
-        "equal functions become one, where their addresses are not compared: stack traces name either",
+        "equal functions are merged if their addresses are not compared: stack traces name either one",
         link=("-Wl,--icf=safe",),
     ),
     Advice(
@@ -61,7 +61,7 @@ ADVICE = (
     ),
     Advice(
         "-fvisibility=hidden",
-        "symbols for other modules, dlsym and plug-ins, but for those that are marked visible",
+        "symbols for other modules, dlsym and plug-ins, except those marked visible",
         adds=("-fvisibility=hidden",),
         drops=("-fvisibility=",),
         libraries=False,  # in a library all symbols would go, unless its interface is marked visible
@@ -139,7 +139,7 @@ class _Trial:
     def alone(self, advice: Advice, base: Linked, unchanged: dict[Path, Path]) -> MeasuredAdvice:
         if self.command.is_shared and not advice.libraries:
             return MeasuredAdvice(
-                advice, why_not="in a library, what others call has to be marked visible first"
+                advice, why_not="in a library, first mark the functions for others as visible"
             )
         recompiles = advice.adds or advice.drops
         if recompiles and not unchanged and not advice.link:
@@ -174,7 +174,7 @@ class _Trial:
     def _remake(self, path: Path, output: Path, *, advice: Sequence[Advice]) -> str:
         record = self.known[path]
         if not record.command:
-            return "logged by an earlier version, without its command: build it again"
+            return "an earlier version logged it without its command: build it again"
 
         def change(command: tuple[str, ...]) -> tuple[str, ...]:
             for one in advice:

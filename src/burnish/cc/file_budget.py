@@ -44,7 +44,7 @@ class FileBudget:
         if not budget:
             raise InputError(f"{option} {text}: expected {EXPECTED}")
         if not (budget.seconds or budget.evaluations or budget.multiple):
-            raise InputError(f"{option} {text}: nothing can be tried in that; expected {EXPECTED}")
+            raise InputError(f"{option} {text}: this is too short to try anything; expected {EXPECTED}")
         return budget
 
     @classmethod

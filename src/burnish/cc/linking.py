@@ -99,5 +99,7 @@ def read_link_command(words: Sequence[str], directory: Path) -> LinkCommand:
         raise InputError("the command compiles; expected one that links objects: clang -o a.out a.o ...")
     command = LinkCommand(tuple(words), directory)
     if not command.objects:
-        raise InputError("the command names no object that is there; run it where the build ran it")
+        raise InputError(
+            "the command names no object that exists; run it in the folder where the build ran it"
+        )
     return command

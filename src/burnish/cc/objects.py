@@ -19,7 +19,7 @@ def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
     written = build.compiled.written
     for job in build.plan.left_alone:
         if job.output_path in written:
-            no_object = build.refusal(job) or "clang makes no object of it"
+            no_object = build.refusal(job) or "clang does not make an object of it"
             yield passed_through(job, no_object, job.output_path), job.output_path
     linked: list[ClangJob] = []
     for job in build.plan.compilations:

@@ -49,7 +49,7 @@ def compilation(record: Record) -> ClangJob:
         InputError: an assembler made the object, or clang does not plan the job any more.
     """
     if not record.level:
-        raise InputError(f"{record.source}: what an assembler made is not compiled again")
+        raise InputError(f"{record.source}: the output of an assembler is not compiled again")
     if record.command[1:2] == ("-cc1",):
         return ClangJob(record.command)
     clang, *arguments = record.command
@@ -57,7 +57,7 @@ def compilation(record: Record) -> ClangJob:
     for job in plan.compilations if plan else ():
         if job.source == record.source:
             return job
-    raise InputError(f"{record.source}: clang does not plan its command any more: build it again")
+    raise InputError(f"{record.source}: clang no longer accepts its command: build it again")
 
 
 def _replayed(bitcode: bytes, record: Record, trace: tuple[str, ...]) -> bytes:
@@ -96,4 +96,4 @@ def _run(job: ClangJob, record: Record) -> None:
         said = next(
             (line for line in done.stderr.splitlines() if "error:" in line), f"code {done.returncode}"
         )
-        raise InputError(f"{record.source}: it does not compile again: {said}")
+        raise InputError(f"{record.source}: compiling it again fails: {said}")

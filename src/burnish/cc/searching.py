@@ -22,7 +22,7 @@ from burnish.search.space import Proposals, SearchSpace
 
 T = TypeVar("T")
 
-NOTHING = "nothing is remembered that makes it smaller"
+NOTHING = "no remembered result makes it smaller"
 MOST = 1  # traces of programs that are alike; each is a compilation
 ALL = 1 << 30  # evaluations
 

@@ -15,9 +15,9 @@ from burnish import __version__
 from burnish.core.errors import BurnishError, InputError, MissingTool, UnknownName
 
 COMMANDS = {
-    "optimize": "make programs better than the compiler makes them: smaller, faster",
+    "optimize": "make programs smaller or faster than the compiler does",
     "replay": "repeat an optimization from its result and check it",
-    "validate": "check that results keep what their programs do",
+    "validate": "check that results preserve the behaviour of their programs",
     "compare": "measure results once more, beside the compiler's own",
     "evaluate": "compare methods at equal time",
     "leaderboard": "verify a leaderboard",
@@ -27,14 +27,14 @@ COMMANDS = {
     "link": "link a whole program as one module",
     "export": "a trained policy as ONNX or as a C header",
     "serve-inliner": "answer an unmodified compiler's inliner by a policy",
-    "report": "what the drop-in compilers made of a build",
+    "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
     "import-torch": "a module of torch as a program, and its weights",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
-    "inliner": "what is inlined, what each answer is worth, and policies against the heuristic",
+    "inliner": "show inlining decisions and their gains, and compare policies with the heuristic",
     "demo": "optimize a real project, fetched from the package index",
-    "check-system": "say what the system lacks for compiling C",
+    "check-system": "report what the system lacks for compiling C",
 }
 
 ROOMS = {

@@ -40,7 +40,9 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser(words).parse(words)
     task, program, trace, goal = _result(options) if options.result else _by_hand(options, compiler)
     if options.minimize and goal.noisy:
-        raise InputError(f"--minimize: {goal.name} is never the same twice, and cannot say what matters")
+        raise InputError(
+            f"--minimize: {goal.name} differs at each measurement, so it cannot show which steps matter"
+        )
     rows, crash = _apply_steps(task, program, trace, goal)
     form = None if options.json else form_of(options)
     _show_steps(rows, task, goal, form)
@@ -52,7 +54,10 @@ def main(arguments: Sequence[str]) -> int:
         progress.note("leaving out steps")
         matter, rows = _minimized_steps(task, program, trace, goal)
     if form:
-        form.note(f"\n{len(matter)} of {len(trace)} matter for {goal.unit}; without one of them it is more:")
+        form.note(
+            f"\n{len(matter)} of {len(trace)} matter for {goal.unit}; the cost is higher without "
+            "any one of them:"
+        )
     _show_steps(rows, task, goal, form)
     return 0
 
@@ -61,8 +66,8 @@ def _parser(words: Sequence[str]) -> CommandParser:
     parser = CommandParser(
         prog="burnish apply",
         compiler="burnish apply hot.c gvn -- -Iinclude",
-        description="Apply actions one after the other and show what each does to the costs. "
-        "Idle is a step that changes nothing and that the rest does not need.",
+        description="Apply actions one after the other and show how each changes the costs. An idle step "
+        "changes nothing, and later steps do not need it.",
         epilog="Example: burnish apply hot.c 'sroa<modify-cfg>' simplifycfg 'main: gvn' -- -Iinclude",
     )
     add = parser.add_argument
@@ -70,8 +75,10 @@ def _parser(words: Sequence[str]) -> CommandParser:
     add("actions", nargs="*", metavar="[SITE: ]ACTION", help="see burnish tasks TASK")
     add("--result", type=Path, metavar="FILE", help="explain what burnish optimize wrote with --result")
     add("--number", type=COUNT, metavar="N", help="which of its results, from 1")
-    add("--minimize", action="store_true", help="also leave out what does not matter, and show what is left")
-    add("--objective", help="what matters; default: the task's first one, or the result's own")
+    add(
+        "--minimize", action="store_true", help="also leave out steps that do not matter, and show the others"
+    )
+    add("--objective", help="the objective; default: the task's first one, or the result's own")
     add_table_form(parser, json="print one line of JSON for each step")
     add_task(parser, words)
     return parser
@@ -81,7 +88,7 @@ def _by_hand(options: argparse.Namespace, compiler: Sequence[str]) -> tuple[Task
     if options.file is None:
         raise InputError("expected a program and actions, or --result; see burnish apply --help")
     if options.number is not None:
-        raise InputError("--number is for --result")
+        raise InputError("--number needs --result")
     task = task_for([options.file], options.task)
     task = task.configured(given_settings(options, task))
     program = task.source().load(options.file, compiler).program
@@ -90,7 +97,7 @@ def _by_hand(options: argparse.Namespace, compiler: Sequence[str]) -> tuple[Task
 
 def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objective]:
     if options.actions:
-        raise InputError("with --result the actions are the result's; leave them out")
+        raise InputError("--result has its own actions; leave out the others")
     row = _choose(read_results(options.result), options.number, options.result)
     task = task_of(row)
     if row.fallback:
@@ -117,7 +124,7 @@ def _goal(task: Task, name: str | None) -> Objective:
     goal = task.objective(name)
     if goal.noisy and task.exact_objectives:
         raise InputError(
-            f"{goal.name} is never the same twice; say what matters by --objective: "
+            f"{goal.name} differs at each measurement; expected another --objective: "
             f"{', '.join(task.exact_objectives)}"
         )
     return goal

@@ -40,9 +40,9 @@ def main(arguments: Sequence[str]) -> int:
                     print(json.dumps(asdict(item)), flush=True)
     if not evaluated:
         none = (
-            "no program could be read" if troubles.any else f"--against {options.against!r} names no baseline"
+            "no program could be read" if troubles.any else f"--against {options.against!r} is not a baseline"
         )
-        raise InputError(f"nothing is left to compare: {none}")
+        raise InputError(f"no result is left to compare: {none}")
     summaries = summarise(evaluated, confidence=options.confidence)
     if options.json:
         for summary in summaries:
@@ -57,8 +57,9 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish compare",
         description="Replay results in new processes, compare the programs' outputs with those of the "
-        "unoptimized ones, and measure sizes and run times against baselines. Both take turns; "
-        "a difference in time counts where an interval says so. Exit code 1 if a result fails.",
+        "unoptimized ones, and measure sizes and run times against baselines. Both take "
+        "turns; a difference in time counts if its interval shows it. Exit code 1 if a "
+        "result fails.",
         epilog="Methods are compared with each other by burnish evaluate.",
     )
     add = parser.add_argument
@@ -84,7 +85,7 @@ def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: 
     against = [name for name in named.split(",") if name]
     program = load_source(row, beside)
     if program.digest != row.digest:
-        problem = "the program is not the one that the result is of: it was changed since"
+        problem = "the program differs from that of the result: it was changed since"
         return [Evaluated(row.program, name, problem) for name in against]
     with SearchProgress(row.program, task.label(task.reference), quiet=options.json) as progress:
         return evaluate_result(
@@ -121,7 +122,7 @@ def _print(
         rounds = " or ".join(map(str, repeats))
         form.note(
             f"Times are of CPU, {rounds} rounds in turn; a mean's interval is over the programs. "
-            f"Where nothing differs, {1 - confidence:.0%} of the verdicts may still say so."
+            f"If nothing differs, {1 - confidence:.0%} of the verdicts may still report a difference."
         )
     for line in sentences((item.program, item.checks) for item in evaluated):
         form.note(line)

@@ -53,9 +53,12 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"expected {missing}; see burnish evaluate --help")
     given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
     if options.methods is None:
-        _refuse(given - ALWAYS - AGAIN, "expected --methods LIST, too; without it a folder is shown again")
+        _refuse(
+            given - ALWAYS - AGAIN,
+            "expected --methods LIST, too; without methods, only an existing folder can be shown",
+        )
         return show_folder(options)
-    _refuse(given & AGAIN, "not with --methods; they are for a folder that is shown again")
+    _refuse(given & AGAIN, "these options are only for showing an existing folder, without --methods")
     return _evaluate(options)
 
 
@@ -73,40 +76,41 @@ def _refuse(names: set[str], why: str) -> None:
 def _parser(words: Sequence[str]) -> CommandParser:
     parser = CommandParser(
         prog="burnish evaluate",
-        description="Compare methods on programs, at equal time or evaluations, on one core a program. The "
-        "budget holds from the program's bytes to the trace. Every result is replayed in new processes and "
-        "checked before it counts. A failure costs what the program costs unoptimized, and at least twice "
-        "what the reference does. Without programs and methods, show once more what a folder has, and write "
-        "its report: report.html, which opens from disk, and its pictures. Exit code 1 if anything failed, "
-        "2 if a program could not be used; the others are compared.",
-        epilog="What a run came to, once more: burnish evaluate --out FOLDER.",
+        description="Compare methods on programs, at equal time or evaluations, on one core a program. "
+        "The budget holds from the program's bytes to the trace. Every result is replayed "
+        "in new processes and checked before it counts. A failure counts as the cost of "
+        "the unoptimized program, and at least twice the reference. Without programs and "
+        "methods, show an existing folder again, and write its report (report.html, which "
+        "opens from disk) and its pictures. Exit code 1 if anything failed, 2 if a program "
+        "could not be used; the others are compared.",
+        epilog="Show the results of a run again: burnish evaluate --out FOLDER.",
     )
     add = parser.add_argument
     add("programs", nargs="*", default=[], metavar="PROGRAM", help=programs_help(words))
     add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
     add("--methods", metavar="LIST", help="searches, search@policy and baselines, with commas")
     rule = "short (1 s, or 5 times what the reference takes), long (ten times that), 10s, 500 evaluations"
-    again = "2s|5xREFERENCE (the longer); may be repeated; default: short, or all that the folder has"
+    again = "2s|5xREFERENCE (the longer); may be repeated; default: short, or all budgets of the folder"
     add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
-    out = "for the rows; a run that was killed goes on there"
+    out = "folder for the rows; a killed run resumes there"
     add("--out", type=Path, metavar="FOLDER", help=out)
     add("--objective", help="what to minimise; default: the task's first one")
-    jobs = "programs at a time, each on a core of its own; default: 1"
+    jobs = "programs at a time, each on its own core; default: 1"
     add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)
-    add("--sample", type=COUNT, metavar="N", help="take only so many programs, drawn by the seed")
+    add("--sample", type=COUNT, metavar="N", help="take only N programs, drawn by the seed")
     add("--seed", type=SEED, default=0)
     add("--confidence", type=share, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
     repeats = f"rounds of timed runs; default: {Effort.repeats}"
     add("--repeats", type=COUNT, default=Effort.repeats, help=repeats)
     append = "add an entry for each method and budget to this leaderboard"
     add("--append", type=Path, metavar="LEADERBOARD", help=append)
-    add("--name", help="of the entries, before the method where there are several; default: the method")
+    add("--name", help="name of the entries, before the method if there are several; default: the method")
     add_table_form(parser, json="print one line of JSON for each mean, then for each pair")
     add_limits(parser)
     add_task(parser, words)
-    add = parser.add_argument_group("of a folder that is shown again").add_argument
-    add("--only", metavar="LIST", help="these methods alone, in this order, with commas")
-    worth = "take N winning traces apart, drawn by the seed, to see what passes are worth"
+    add = parser.add_argument_group("budget of a folder that is shown again").add_argument
+    add("--only", metavar="LIST", help="only these methods, in this order, with commas")
+    worth = "measure the gain of each pass in N winning traces, drawn by the seed"
     add("--worth", type=whole_number(0), default=0, metavar="N", help=worth)
     training = "log.jsonl of burnish train; may be repeated"
     add("--training", type=Path, action="append", default=[], metavar="LOG", help=training)
@@ -131,7 +135,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     rows = _rows_of(folder, plan, cases)
     form = None if options.json else form_of(options)
     if not rows and not interrupted:
-        raise InputError(f"nothing is left to compare: {_why_none(folder, cases)}")
+        raise InputError(f"no program is left to compare: {_why_none(folder, cases)}")
     if rows or options.json:
         show_rows(rows, folder.refused, confidence=options.confidence, form=form)
     if rows and form:
@@ -145,7 +149,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         complete = len(rows) == len(cases) * len(plan.budgets) * len(plan.methods)
         _append(options, plan, texts, rows, complete=complete)
     if interrupted:
-        print(f"Interrupted: {len(rows)} rows are kept; the same command goes on.")
+        print(f"Interrupted: {len(rows)} rows are kept; the same command resumes.")
     return 130 if interrupted else 2 if folder.refused else 1 if any(not row.valid for row in rows) else 0
 
 

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     module, examples = load_module(options.module)
     inputs = drawn_inputs(options.inputs) if options.inputs else examples
     if not inputs:
-        raise InputError(f"{options.module} comes without example inputs; expected --inputs 1x3x224x224")
+        raise InputError(f"{options.module} has no example inputs; expected --inputs 1x3x224x224")
     imported = import_module(module, inputs, layout=options.layout, fold=not options.keep_batch_norms)
     content = program(imported.text, options.output.name).content
     write_atomically(options.output, content)
@@ -58,11 +58,16 @@ def _parser() -> CommandParser:
         help="FILE.py:NAME or package.module:NAME, a torch.nn.Module, or a function that returns one, or one "
         "and its example inputs",
     )
-    add("-o", "--output", type=Path, required=True, help="where to: FILE.mlir")
+    add("-o", "--output", type=Path, required=True, help="output file: FILE.mlir")
     add("--inputs", nargs="+", metavar="SHAPE", help="one of each input, of float32: 1x3x224x224")
-    add("--weights", type=Path, metavar="FILE.npz", help="where the arrays of its weights go")
-    add("--layout", choices=("nhwc", "nchw"), default="nhwc", help="of images inside; default: nhwc")
-    add("--keep-batch-norms", action="store_true", help="do not make them a part of convolutions")
+    add("--weights", type=Path, metavar="FILE.npz", help="output file for the arrays of its weights")
+    add(
+        "--layout",
+        choices=("nhwc", "nchw"),
+        default="nhwc",
+        help="layout of images inside the program; default: nhwc",
+    )
+    add("--keep-batch-norms", action="store_true", help="do not fold them into convolutions")
     return parser
 
 

@@ -54,10 +54,11 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish leaderboard",
-        description="Verify a leaderboard: the rows are those that its entries were made of and cover the "
-        "programs that they name; every trace is replayed in new processes and measured anew, and so are the "
-        "references; the figures follow from that. Exit code 1 if anything differs, 2 if no entry can be "
-        "verified here: its task is of another version, say, or its corpus is not there.",
+        description="Verify a leaderboard. The rows must be those of its entries and cover the programs that "
+        "the entries name. Every trace and every reference is replayed in new processes and "
+        "measured again, and the figures must follow. Exit code 1 if anything differs, 2 if no "
+        "entry can be verified here: for example, its task has another version, or its corpus is "
+        "missing.",
     )
     add = parser.add_argument
     add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
@@ -65,7 +66,7 @@ def _parser() -> CommandParser:
         "--sample",
         type=whole_number(0),
         metavar="N",
-        help="replay only so many rows of each entry, drawn by the seed",
+        help="replay only N rows of each entry, drawn by the seed",
     )
     add("--seed", type=SEED, default=0)
     add_table_form(parser, json="print one line of JSON for each entry")
@@ -83,7 +84,7 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
     cases = cases_of(entry.programs, task)
     here = toolchain(task)
     differing = [
-        f"made with {name} {version}, here is {here.get(name)}"
+        f"made with {name} {version}, not {here.get(name)} as here"
         for name, version in entry.toolchain.items()
         if here.get(name) != version
     ]

@@ -102,15 +102,17 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more")
     if options.jobs > 1 and goal.noisy:
-        raise InputError(f"--jobs is not for {goal.name}: what runs beside each other disturbs each other")
+        raise InputError(
+            f"--jobs is not for {goal.name}: programs that run at the same time disturb each other"
+        )
     if options.resume and not options.result:
-        raise InputError("--resume goes on with a file of results: name it with --result")
+        raise InputError("--resume needs the file of results: --result FILE")
     if options.graph:
         writer_of(options.graph)
         if len(options.files) > 1 and not options.link:
-            raise InputError(f"--graph {options.graph}: it is of one program, not of {len(options.files)}")
+            raise InputError(f"--graph {options.graph}: a graph shows one program, not {len(options.files)}")
     if options.bundle and not (options.result or options.json):
-        raise InputError("--bundle is about results: write them with --result or --json")
+        raise InputError("--bundle needs results: write them with --result or --json")
     workers = options.workers or (workers_each(options.jobs) if options.jobs > 1 else None)
     return SearchSettings(
         budget=Budget.parse(options.budget),
@@ -174,7 +176,9 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
         names = ", ".join(run.items[number].name for number in sorted(run.errors))
         print(f"burnish: {len(run.errors)} of {len(run.items)} failed: {names}", file=sys.stderr)
     if run.interrupted:
-        how = "the same command with --resume goes on" if options.result else "--result and --resume go on"
+        how = (
+            "the same command with --resume continues" if options.result else "--result and --resume continue"
+        )
         rest = f", {left} of {len(run.items)} files were not begun; {how}" if left else ""
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
 
@@ -192,11 +196,11 @@ def _parser(words: Sequence[str]) -> CommandParser:
     parser = CommandParser(
         prog="burnish optimize",
         compiler="burnish optimize hot.c -- -Iinclude",
-        description="Search for decisions that make programs better than the compiler's own do. Where "
+        description="Search for decisions that make programs better than the compiler's own. If "
         "nothing better is found, the compiler's own result is kept.",
-        epilog="Options for the compiler follow a double dash: burnish optimize a.c b.c -- -Iinclude -DX. "
-        "Ctrl-C ends the search and keeps the best so far; Ctrl-C again ends at once. Exit code 2 if a file "
-        "could not be used; the others are done.",
+        epilog="Options for the compiler follow a double dash: burnish optimize a.c b.c -- -Iinclude "
+        "-DX. Ctrl-C ends the search and keeps the best so far; Ctrl-C again ends at once. Exit "
+        "code 2 if a file could not be used; the other files are optimized.",
     )
     add = parser.add_argument
     add("files", nargs="+", metavar="PROGRAM", help=programs_help(words))
@@ -204,30 +208,38 @@ def _parser(words: Sequence[str]) -> CommandParser:
         "-o",
         "--output",
         type=Path,
-        help="a file, whose name says what is written; a folder for several programs, whose tree is kept",
+        help="output file, whose suffix selects the format; or a folder for several programs, which "
+        "keeps their tree",
     )
-    force = "write over files that burnish did not write, too; a file that -o names is always written over"
+    force = "also overwrite files that burnish did not write; a file named by -o is always overwritten"
     add("--force", action="store_true", help=force)
-    add("--objective", help="what to minimise: see burnish tasks; default: what the task's users ship")
-    run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
+    add("--objective", help="what to minimise: see burnish tasks; default: the usual objective of the task")
+    run = "how to run the program: its arguments, optionally '< FILE'; may be repeated"
     add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)
     add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
-    policy = "what guides it: shipped (default), none, a name of burnish tasks, or a file of burnish train"
+    policy = (
+        "what guides the search: shipped (default), none, a name of burnish tasks, or a file of burnish train"
+    )
     add("--policy", default=policies.DEFAULT, metavar="POLICY", help=policy)
     add("--budget", default="10s", help="for each file: 10s, 2m or '500 evaluations'; default: 10s")
     add("--seed", type=SEED, default=0)
-    memory = "begin with what earlier searches found for these functions, and add what this one finds"
+    memory = "start from results of earlier searches for these functions, and add new results"
     add("--remember", dest="memory_file", type=Path, metavar="FILE", help=memory)
     add("--workers", type=COUNT, help="processes; default: one for each core, and one to measure time")
     jobs = "programs at a time, which share the cores; default: 1"
     add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)
     add("--link", action="store_true", help="link the files into one program first")
     add_table_form(parser, json="print one result a line instead of the table")
-    add("--result", type=Path, metavar="FILE", help="also write the results there, each as it comes")
-    add("--resume", action="store_true", help="leave out what --result has already")
-    bundle = "put the programs into the results: replaying takes neither the sources nor this front end"
+    add(
+        "--result",
+        type=Path,
+        metavar="FILE",
+        help="also write the results to this file, each when it is ready",
+    )
+    add("--resume", action="store_true", help="leave out programs that --result already has")
+    bundle = "store the programs in the results: replaying needs neither the sources nor this front end"
     add("--bundle", action="store_true", help=bundle)
-    drawn = "draw what was evaluated as a graph: .svg, or .dot for graphviz"
+    drawn = "draw the evaluated traces as a graph: .svg, or .dot for graphviz"
     add("--graph", type=Path, metavar="FILE", help=drawn)
     add("--quiet", action="store_true", help="no progress line")
     add_limits(parser)

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     words, compiler = split_at_dashes(arguments)
     options = _parser().parse(words)
     if compiler and not options.program:
-        raise InputError("options for the compiler are for --program; results have their own")
+        raise InputError("options for the compiler need --program; results have their own")
     rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
@@ -57,14 +57,14 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish replay",
         compiler="burnish replay found.jsonl --program hot.c -- -Iinclude",
-        description="Replay every result in a file in new processes: the same state, the same cost? "
-        "Times are not measured again: see burnish compare. Exit code 1 if one differs, 2 if a "
-        "program is not there; the others are replayed.",
+        description="Replay every result of a file in new processes, and check its state and cost. Times are "
+        "not measured again: see burnish compare. Exit code 1 if a result differs, 2 if a program "
+        "is missing; the others are replayed.",
         epilog="--program is read with the result's options for the compiler, or with those that follow a "
         "double dash: burnish replay found.jsonl --program ../hot.c -- -I../include",
     )
     parser.add_argument("result", type=Path, help="what burnish optimize wrote with --result or --json")
-    parser.add_argument("--program", type=Path, help="the program, where it is not where the result says")
+    parser.add_argument("--program", type=Path, help="path of the program, if the result's path is wrong")
     add_table_form(parser, json="print one line of JSON for each result")
     return parser
 

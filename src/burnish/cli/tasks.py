@@ -31,12 +31,12 @@ def main(arguments: Sequence[str]) -> int:
 def _print(task: Task, form: TableForm, *, actions: bool) -> None:
     steps = f"at most {task.max_steps} steps" if task.max_steps else "a step for each question"
     form.note(f"{task.id}: {len(task.actions)} actions, {task.language} programs, {steps}")
-    columns = (names("form"), texts("what it says"))
+    columns = (names("form"), texts("description"))
     observations = TextTable((names("observation"), *columns))
     for item in task.observations.values():
         form_of_it = f"{item.dtype}{list(item.shape)}" if item.kind == "array" else item.kind
         observations.add(item.name, form_of_it, item.description)
-    objectives = TextTable((names("objective"), names("unit"), texts("what it counts")))
+    objectives = TextTable((names("objective"), names("unit"), texts("description")))
     for objective in task.objectives.values():
         runs = "; for programs that can be run" if objective.needs_workload else ""
         objectives.add(objective.name, objective.unit, f"{objective.description}{runs}")

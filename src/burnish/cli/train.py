@@ -29,9 +29,9 @@ INTERRUPTED = "interrupted"
 WHY = {
     "iterations": "all iterations are done",
     "steps": "all steps are done",
-    "seconds": "the time is over",
-    "patience": "validation did not become better for long enough",
-    "finished": "the algorithm has come to its end",
+    "seconds": "the time is up",
+    "patience": "validation did not improve for long enough",
+    "finished": "the algorithm is complete",
 }
 
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         listener = Listener(progress, progress.note, progress.say, stop, command)
         outcome = train(config, folder, open_training, listener)
     if outcome.why == INTERRUPTED:
-        print(f"stopped after iteration {outcome.iteration}; to go on: {command}", file=sys.stderr)
+        print(f"stopped after iteration {outcome.iteration}; to resume: {command}", file=sys.stderr)
         return 130
     if not (options.json or options.quiet):
         _report(outcome)
@@ -65,15 +65,16 @@ def main(arguments: Sequence[str]) -> int:
 def _parser(arguments: Sequence[str]) -> CommandParser:
     parser = CommandParser(
         prog="burnish train",
-        description="Train a policy by a configuration. The same command goes on with a run that was "
-        "interrupted or killed. The best policy on the validation programs is exported with its card.",
+        description="Train a policy from a configuration. The same command resumes a run that was "
+        "interrupted or killed. The best policy on the validation programs is exported "
+        "with its card.",
         epilog="Ctrl-C finishes the iteration, saves and exports; Ctrl-C again stops at once.",
     )
     add = parser.add_argument
     add("config", nargs="?", metavar="CONFIG", help="a TOML file, or the name of one that is shipped")
-    add("--list", action="store_true", help="show those that are shipped")
-    add("--out", type=Path, metavar="FOLDER", help="of the run; default: runs/NAME")
-    add("--resume", type=Path, metavar="FOLDER", help="go on with a run by the configuration in its folder")
+    add("--list", action="store_true", help="list the shipped configurations")
+    add("--out", type=Path, metavar="FOLDER", help="folder of the run; default: runs/NAME")
+    add("--resume", type=Path, metavar="FOLDER", help="resume a run with the configuration in its folder")
     setting = "change a key, such as run.iterations=20; can be repeated"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
     add_settings(parser, arguments)
@@ -93,7 +94,7 @@ def _what(options: argparse.Namespace) -> tuple[Config, Path]:
     try:
         table = json.loads(path.read_text())
     except (OSError, ValueError):
-        raise InputError(f"{path}: there is no run to go on with") from None
+        raise InputError(f"{path}: there is no run to resume") from None
     for change in options.set:
         change_table(table, change)
     return config_of(table, str(options.resume / options.resume.name)), options.resume
@@ -101,7 +102,7 @@ def _what(options: argparse.Namespace) -> tuple[Config, Path]:
 
 def _list_configurations(form: TableForm) -> None:
     form.note("burnish train CONFIG, with a TOML file or one of")
-    table = TextTable((names("configuration"), texts("what it trains")))
+    table = TextTable((names("configuration"), texts("purpose")))
     for name in shipped():
         table.add(name, read_config(name).description)
     form.show(table)

@@ -92,29 +92,46 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish validate",
-        description="Check results: replay each in two new processes, verify the state, and compare what "
-        "the program does, on all of its inputs, with what it does unoptimized. A trace that breaks its "
-        "program is reduced to the shortest that does, and a folder is written that shows it: ready for the "
-        "compiler's bug tracker, where the task knows how. "
-        "A program that is not run is never called right. Exit code 1 if anything is wrong.",
+        description="Check results: replay each in two new processes, verify the state, and compare the "
+        "program's behaviour on all inputs with that of the unoptimized program. A trace that "
+        "breaks its program is reduced to a minimal one, and a folder with a reproducer is "
+        "written: ready for the compiler's bug tracker, if the task supports this. A program that "
+        "is not run is never reported as right. Exit code 1 if anything is wrong.",
         epilog="Programs of your own: burnish validate found.jsonl --run '3 words' --run '-v < input.txt'",
     )
     add = parser.add_argument
     add("result", type=Path, help="what burnish optimize wrote with --result or --json")
     add("--program", type=Path, help="the program, where it is not where the result says")
     add("--run", action="append", default=[], metavar="'ARGS [< FILE]'", help="an input; may be repeated")
-    add("--inputs", default="", metavar="LIST", help="of those a program has: small,medium; default: all")
-    add("--link", default="", metavar="WORDS", help="for the linker: -lm, other objects")
-    add("--sanitize", default="", metavar="LIST", help="those of the task, with commas: address,undefined")
-    add("--reproducers", type=Path, default=Path(), metavar="FOLDER", help="where they go; default: here")
+    add("--inputs", default="", metavar="LIST", help="inputs to run: small,medium; default: all")
+    add("--link", default="", metavar="WORDS", help="arguments for the linker: -lm, other objects")
+    add(
+        "--sanitize",
+        default="",
+        metavar="LIST",
+        help="sanitizers of the task, with commas: address,undefined",
+    )
+    add(
+        "--reproducers",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="folder for reproducers; default: here",
+    )
     add(
         "--reduce-seconds",
         type=SECONDS,
         default=300.0,
         metavar="S",
-        help="at most, for a trace; default: 300",
+        help="seconds to reduce a trace, at most; default: 300",
     )
-    add("--timeout", type=SECONDS, default=10.0, metavar="SECONDS", help="of one run; default: 10")
+    add(
+        "--timeout",
+        type=SECONDS,
+        default=10.0,
+        metavar="SECONDS",
+        help="seconds of one run, at most; default: 10",
+    )
     add_limits(parser, "step")
     add_table_form(parser, json="print one line of JSON for each result")
     return parser
@@ -187,10 +204,13 @@ def _as_text(
     steps = f"{len(row.trace)} step{'' if len(row.trace) == 1 else 's'}"
     what = f"{task.label(row.fallback)} was kept" if row.fallback else steps
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
-    good = "right" if validation.compared else "replayed and verified; what it does was not compared (--run)"
-    lines = [*validation.checks, *(f"the program itself is undefined: {error}" for error in errors)]
+    good = "right" if validation.compared else "replayed and verified; its behaviour was not compared (--run)"
+    lines = [
+        *validation.checks,
+        *(f"the program itself has undefined behaviour: {error}" for error in errors),
+    ]
     if reduced:
-        least = "the shortest that is wrong" if reduced.minimal else "wrong too (the time is up)"
+        least = "the shortest wrong trace" if reduced.minimal else "a shorter wrong trace (the time is up)"
         lines += [f"{least}, after {reduced.tests} tests: {shlex.join(reduced.trace) or 'none'}"]
     if reproducer and folder:
         lines += [reproducer.command or reproducer.note, f"see {folder / 'README.md'}"]

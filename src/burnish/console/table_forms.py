@@ -32,12 +32,12 @@ def add_table_form(parser: argparse.ArgumentParser, *, json: str = "") -> None:
     group = parser.add_mutually_exclusive_group()
     if json:
         group.add_argument("--json", action="store_true", help=json)
-    text = "of tables: table, to read (default), markdown or csv"
+    text = "of tables: table (default, for reading), markdown or csv"
     group.add_argument("--format", default=TABLE, choices=FORMS, metavar="FORM", help=text)
     parser.add_argument(
-        "--sort", default="", metavar="COLUMN", help="sort tables by this column, the least first"
+        "--sort", default="", metavar="COLUMN", help="sort tables by this column, smallest first"
     )
-    parser.add_argument("--reverse", action="store_true", help="with --sort: the greatest first")
+    parser.add_argument("--reverse", action="store_true", help="with --sort: largest first")
 
 
 def form_of(options: argparse.Namespace) -> TableForm:

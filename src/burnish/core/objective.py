@@ -26,7 +26,7 @@ WHILE, AND = " while ", " and "
 WEIGHTED_FORM = "expected objectives with exponents that add up to 1, such as 'bytes^0.7*seconds^0.3'"
 LIMITED_FORM = (
     "expected an objective, 'while', another one, '<=' and a number: 'loaded-bytes while slowdown<=1.05'; "
-    "more of them after 'and'"
+    "join several limits with 'and'"
 )
 _LIMIT = re.compile(r"\s*([\w-]+)\s*<=\s*([0-9.e+-]+)\s*")
 
@@ -125,7 +125,7 @@ class Formula:
             return goal
         if self.limits:
             above = " or ".join(f"{limit.objective} is above {limit.most:g}" for limit in self.limits)
-            goal = replace(goal, description=f"{goal.description}; more than double where {above}")
+            goal = replace(goal, description=f"{goal.description}; more than doubled if {above}")
         parts += [known[limit.objective] for limit in self.limits]
         return replace(
             goal,
@@ -190,7 +190,7 @@ def parse_growth(text: str) -> float | None:
         return None
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", text.strip())
     if not found:
-        raise InputError(f"{text!r}: expected per cent, such as 5%, or none")
+        raise InputError(f"{text!r}: expected a percentage, such as 5%, or none")
     return 1 + float(found[1]) / 100
 
 

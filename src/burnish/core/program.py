@@ -60,7 +60,7 @@ class Program:
             kind = type(self.content).__name__
             raise InputError(
                 f"Program({self.name!r}, content={self.content!r:.40}): the content is a {kind}; "
-                "expected bytes: load_program(FILE) reads them, TEXT.encode() makes them of a text"
+                "expected bytes: load_program(FILE) reads them, TEXT.encode() converts a string"
             )
 
     @cached_property

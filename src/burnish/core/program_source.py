@@ -175,7 +175,7 @@ class FileSource(ProgramSource):
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
         """See ProgramSource; no compiler reads the files, so arguments are an error."""
         if arguments:
-            raise InputError(f"{name}: {arguments[0]!r}: files of this task are read as they are")
+            raise InputError(f"{name}: {arguments[0]!r}: files of this task take no compiler options")
         if Path(name).suffix not in self.suffixes:
             raise InputError(f"{name}: expected {self.kinds}")
         try:

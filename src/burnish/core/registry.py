@@ -115,7 +115,7 @@ def _load(point: EntryPoint) -> Task:
     except Exception as error:  # importing another package can raise anything
         raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(task, Task):
-        raise InputError(f"{where}: {point.value} is no burnish.core.task.Task")
+        raise InputError(f"{where}: {point.value} is not a burnish.core.task.Task")
     if task.name != point.name:
-        raise InputError(f"{where} calls itself {task.name!r}: the entry point's name must be the task's")
+        raise InputError(f"{where} has the task name {task.name!r}; expected the name of its entry point")
     return task

@@ -188,7 +188,7 @@ class Session(ABC):
         Raises:
             InputError: the task makes no object files.
         """
-        raise InputError(f"{type(self).__name__} makes no object files: its programs cannot be run")
+        raise InputError(f"{type(self).__name__} does not make object files, so its programs cannot be run")
 
     def fork(self) -> Session:
         """Return a second session in the same state; by default a new one that replays the trace."""

@@ -267,7 +267,9 @@ def _emit(
 def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:
     """Return the observations that all tasks share, and `stage`; arrays come first."""
     columns = tuple(task.name for task in tasks)
-    stage = Observation(STAGE, "1 for the stage that it is in", shape=(len(tasks),), high=1, columns=columns)
+    stage = Observation(
+        STAGE, "1 for the current stage, 0 for the others", shape=(len(tasks),), high=1, columns=columns
+    )
     same = {
         name: observation
         for name, observation in tasks[0].observations.items()

@@ -130,7 +130,7 @@ def action_texts_are_identities(case: Case) -> None:
     """Check that action texts are unique and can be entries of a trace."""
     actions = case.task.actions
     require(len(actions) > 0, "the task has no actions")
-    require(len(set(actions)) == len(actions), "two actions have one text")
+    require(len(set(actions)) == len(actions), "two actions have the same text")
     wrong = [action for action in actions if ": " in action or not action.strip()]
     require(not wrong, f"actions with ': ' or without letters: {wrong}")
 
@@ -141,7 +141,7 @@ def names_are_the_keys(case: Case) -> None:
     require(bool(task.observations and task.objectives), "the task has no observations, or no objectives")
     for kept in (task.observations, task.objectives):
         for name, item in kept.items():
-            require(name == item.name, f"{item.name!r} is kept as {name!r}")
+            require(name == item.name, f"{item.name!r} has the key {name!r}")
     require(task.reference in task.baselines, f"the reference {task.reference!r} is not among the baselines")
 
 
@@ -197,7 +197,7 @@ def a_trace_leads_to_one_state(case: Case) -> None:
             require(bool(first.trace), f"a random walk through {program.name} applied nothing")
             for session in (open_one(case.task, program), case.task.open(program), case.task.open(program)):
                 session.replay(first.trace)
-                case.require_same(first, session, "a replayed trace leads to another state")
+                case.require_same(first, session, "a replayed trace reaches another state")
 
 
 def masks_are_honest(case: Case) -> None:
@@ -209,7 +209,10 @@ def masks_are_honest(case: Case) -> None:
         for site in (WHOLE_PROGRAM, *session.sites()[:NEAR], "no such site"):
             legal = session.legal(site)
             expected = (len(case.task.actions),)
-            require(legal.dtype == bool and legal.shape == expected, f"a mask is {legal.dtype}{legal.shape}")
+            require(
+                legal.dtype == bool and legal.shape == expected,
+                f"a mask is {legal.dtype}{legal.shape}; expected bool{expected}",
+            )
             for action in (*np.flatnonzero(~legal), -1, len(case.task.actions)):
                 what = f"the illegal action {action} at {site or 'the whole program'}"
                 require_error(IllegalAction, partial(session.apply, int(action), site), what)
@@ -249,8 +252,11 @@ def sites_have_costs(case: Case) -> None:
             for site, cost in costs.items():
                 require(cost >= 0, f"{objective.name} at {site} is {cost}")
                 same = case.same_cost(objective, session.measure(objective.name, site), cost)
-                require(same, f"{objective.name} at {site} is measured otherwise than site_costs has it")
-        require(bool(found) == objective.by_site, f"{objective.name}.by_site is {objective.by_site}")
+                require(same, f"{objective.name} at {site} differs between measure() and site_costs()")
+        require(
+            bool(found) == objective.by_site,
+            f"{objective.name}.by_site is {objective.by_site}; expected {bool(found)}",
+        )
 
 
 def forks_are_independent(case: Case) -> None:
@@ -260,12 +266,12 @@ def forks_are_independent(case: Case) -> None:
         wander(original, np.random.default_rng(2), case.steps // 2)
         before, length = snapshot(case.task, original), len(original.trace)
         fork, other = original.fork(), original.fork()
-        require(snapshot(case.task, fork) == before, "a fork is in another state than its original")
+        require(snapshot(case.task, fork) == before, "the state of a fork differs from its original's")
         wander(fork, np.random.default_rng(3), case.steps)
         require(len(fork.trace) > length, "a random walk of a fork applied nothing")
         require(snapshot(case.task, original) == before, "a step of a fork changed its original")
         wander(original, np.random.default_rng(3), case.steps)
-        case.require_same(original, fork, "a fork and its original part after equal steps")
+        case.require_same(original, fork, "a fork and its original differ after the same steps")
         require(snapshot(case.task, other) == before, "a step of a session changed a fork")
         fork.close()
         require(snapshot(case.task, other) == before, "closing a fork changed another one")
@@ -276,7 +282,7 @@ def questions_are_answered(case: Case) -> str | None:
     with sandboxes() as open_one:
         session = open_one(case.task, case.programs[0])
         if not session.question():
-            return "the compiler asks nothing"
+            return "the compiler asks no questions"
         asked: list[str] = []
         while site := session.question():
             require(site in session.sites(), f"the question at {site} is at no site")
@@ -291,7 +297,7 @@ def questions_are_answered(case: Case) -> str | None:
             before.apply(action, site)
             require(
                 session.trace[-1] == entry(case.task.actions[action], site),
-                "an answer is kept without its site",
+                "an answer is recorded without its site",
             )
             case.require_same(
                 session, before, f"the answer at {site} differs from the one on the whole program"
@@ -313,7 +319,7 @@ def sessions_survive_a_kill(case: Case) -> None:
             raise BrokenContract("a sandbox has no process")
         os.kill(session.pid, signal.SIGKILL)
         require_error(CompilerCrash, session.digest, "the first call after a kill")
-        require(snapshot(case.task, session) == before, "a replayed sandbox is in another state")
+        require(snapshot(case.task, session) == before, "a replayed sandbox reaches another state")
 
 
 def gymnasium_accepts_the_environment(case: Case) -> None:
@@ -334,8 +340,8 @@ def seeds_repeat_episodes(case: Case) -> None:
         first = [env.reset(seed=5), env.reset()]
         again = [env.reset(seed=5), env.reset()]
     for (one, info), (other, other_info) in zip(first, again, strict=True):
-        require(info["program"] == other_info["program"], "a seed gives another program the second time")
-        require(data_equivalence(one, other), "a seed gives another observation the second time")
+        require(info["program"] == other_info["program"], "the same seed gives two different programs")
+        require(data_equivalence(one, other), "the same seed gives two different observations")
 
 
 def returns_telescope(case: Case) -> None:
@@ -381,14 +387,18 @@ def vectors_equal_single_environments(case: Case) -> None:
     with contextlib.closing(VectorEnv(partial(Env, case.task, case.programs, **options), 2)) as several:
         observed, _ = several.reset(seed=0)
         for i, env in enumerate(single):
-            require(data_equivalence(observed[i], env.reset(seed=i)[0]), f"environment {i} begins otherwise")
+            require(
+                data_equivalence(observed[i], env.reset(seed=i)[0]),
+                f"environment {i} of a vector starts with another observation than a single one",
+            )
         for _ in range(3):
             actions = [int(rng.choice(np.flatnonzero(mask))) for mask in several.action_masks()]
             observed, seen, *_ = several.step(np.array(actions))
             for i, env in enumerate(single):
                 own, reward, *_ = env.step(actions[i])
                 require(
-                    data_equivalence(observed[i], own), f"environment {i} observes otherwise after a step"
+                    data_equivalence(observed[i], own),
+                    f"environment {i} of a vector has another observation than a single one after a step",
                 )
                 near = abs(seen[i] - reward) <= EXACT + 2 * case.tolerance(objective)
                 require(near, f"environment {i} has the reward {seen[i]} in a vector and {reward} by itself")
@@ -414,7 +424,7 @@ def trade_offs_telescope(case: Case) -> None:
     for site, cost in costs.items():
         require(case.same_cost(case.task.objective(text), measured[site], cost), f"{text} at {site} differs")
     by_site = all(objective.by_site for objective in weights)
-    require(bool(costs) or not (by_site and sites), f"{text} has no costs by site, and its parts have")
+    require(bool(costs) or not (by_site and sites), f"{text} has no costs by site, but its parts have")
 
 
 def step_limits_truncate(case: Case) -> None:

@@ -204,7 +204,7 @@ class Env(gymnasium.Env[Any, int]):
             InputError: the task has no such tool, or the tool has no equivalent of an action.
         """
         if not self.task.checks.commandline:
-            raise InputError(f"{self.task.id}: no command leads to a state")
+            raise InputError(f"{self.task.id}: no compiler command reproduces a state")
         return self.task.checks.commandline(self.trace)
 
     def fork(self) -> Env:

@@ -62,14 +62,14 @@ class ActionSpace:
             if not 0 <= number < self._count:
                 raise IllegalAction(f"action {number}: expected {self._expected}")
             raise IllegalAction(
-                f"action {number} is {self.texts[number]!r}, and the program has {len(sites) - 1} sites; "
-                "info['mask'] has the legal ones"
+                f"action {number} is {self.texts[number]!r}, but the program has {len(sites) - 1} "
+                "sites; info['mask'] marks the legal actions"
             )
         return int(self._indices[choice]), sites[at]
 
     @property
     def _expected(self) -> str:
-        return f"a whole number, 0 to {self._count - 1}; info['mask'] has the legal ones"
+        return f"a whole number, 0 to {self._count - 1}; info['mask'] marks the legal ones"
 
     def nothing(self) -> Mask:
         """Return a mask without legal actions."""
@@ -125,7 +125,7 @@ class ObservationSpace:
 def _indices(known: Sequence[str], names: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     index = {name: i for i, name in enumerate(known)}
     if not names or len(set(names)) != len(names):
-        raise InputError(f"actions={list(names)!r:.80}: expected one or more, each of them once")
+        raise InputError(f"actions={list(names)!r:.80}: expected one or more, each only once")
     for name in names:
         if name not in index:
             raise UnknownName.among("action", name, index)

@@ -73,7 +73,7 @@ class OpenProgram:
                 except CompilerCrash:  # retry once, because the worker may have died before this call
                     session, start = self._begin(program)()
             except CompilerCrash as error:
-                raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+                raise ProgramError(f"{program.name}: the compiler failed on this input: {error}") from None
             self._keep(program, start.baselines)
             return session, start
 

@@ -42,7 +42,8 @@ class ProgramSampler:
             raise InputError("an environment needs at least one program")
         if self.count is None and order == "shuffle":
             raise InputError(
-                "programs made by a function have no end and cannot be shuffled: cycle or sample"
+                "a function makes programs without end, which cannot be shuffled; expected order "
+                "'cycle' or 'sample'"
             )
         self._order = order
         self._shares = _shares(weights, order, self.count)
@@ -71,9 +72,7 @@ class ProgramSampler:
         if isinstance(name, Program):
             return name
         if callable(self.programs):
-            raise InputError(
-                f"{name!r}: programs made by a function have no names to look for; give a Program"
-            )
+            raise InputError(f"{name!r}: a function makes programs without known names; give a Program")
         if find := getattr(self.programs, "find", None):  # a corpus finds a name without opening all programs
             found: Program = find(name)
             return found
@@ -102,13 +101,13 @@ def _shares(weights: Sequence[float] | None, order: Order, count: int | None) ->
     if weights is None:
         return None
     if order != "sample" or count is None or len(weights) != count:
-        raise InputError("weights go with order='sample' and have one number for each program")
+        raise InputError("expected weights only with order='sample', one number for each program")
     try:
         values = np.asarray(weights, dtype=np.float64)
     except ValueError:
         raise InputError(f"weights={weights!r:.60}: expected numbers, one for each program") from None
     if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
-        raise InputError("weights are numbers from 0 upward, not all of them 0")
+        raise InputError("expected weights of 0 or more, not all of them 0")
     total: NDArray[np.float64] = np.cumsum(values) / values.sum()
     total[np.flatnonzero(values)[-1] :] = 1.0  # rounding may have left the last one below 1
     return total

@@ -74,7 +74,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             env.action_space != first.action_space for env in self.envs
         ):
             self.close()
-            raise InputError("the environments of a vector have the same observations and actions")
+            raise InputError("the environments of a vector must have the same observations and actions")
         for i, env in enumerate(self.envs):  # so that two environments have the same program only by chance
             env.sampler.restart(i)
             env.sampler.stride = self.num_envs

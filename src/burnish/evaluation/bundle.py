@@ -41,6 +41,6 @@ def unbundled(result: Result, language: str, variant: str = PROGRAM) -> Program 
         content = lzma.decompress(base64.b64decode(text, validate=True))
     except (binascii.Error, lzma.LZMAError) as error:
         raise InputError(
-            f"{result.program}: the program in the result is damaged: {error}; make it anew with --bundle"
+            f"{result.program}: the program in the result is damaged: {error}; write it again with --bundle"
         ) from None
     return Program(result.program, language, content)

@@ -266,7 +266,9 @@ def _check_claim(plan: MethodComparison, found: Result, seen: Measured) -> None:
     if plan.task.objective(plan.objective).noisy or claimed == float("inf"):
         return
     if abs(claimed - cost) > CLAIM_TOLERANCE * cost:
-        raise ReplayError(f"{found.method} says that its trace costs {claimed:g}; replayed it costs {cost:g}")
+        raise ReplayError(
+            f"{found.method} reported the cost {claimed:g} for its trace; the replay costs {cost:g}"
+        )
 
 
 def _with_measured(row: Row, plan: MethodComparison, figures: Figures, found: Result, seen: Measured) -> Row:

@@ -39,7 +39,7 @@ def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
         raise NotMeasurable(f"{problem.program.name}: {error}") from None
     except Miscompiled as error:
         raise InputError(
-            f"{problem.program.name}: at {task.label(name)} it does something else than at "
+            f"{problem.program.name}: at {task.label(name)} it behaves differently from "
             f"{task.label(task.unoptimized)}: {error}; is its behaviour undefined?"
         ) from None
     finally:

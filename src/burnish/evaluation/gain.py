@@ -92,7 +92,7 @@ def _part(
     if not objective.needs_workload:
         return _in_turn(objective, baseline, candidate, comparer.effort)
     if program.workload is None:
-        raise InputError(f"{program.name}: {objective.name} takes a program that can be run")
+        raise InputError(f"{program.name}: {objective.name} needs a program that can be run")
     comparison = comparer.compare(
         baseline.object_code(), candidate.object_code(), program.workload, objective.name
     )

@@ -84,7 +84,7 @@ def optimize(
     check_class("strategy", strategy, Strategy, "Strategy('genetic')")
     task, goal = problem.task, problem.goal
     if strategy.memory and task.stages:
-        raise InputError(f"{task.name} is of several stages, whose traces are not remembered")
+        raise InputError(f"{task.name} has several stages, and their traces cannot be remembered")
     guides: list[str] = []
     remembered: list[Memory] = []
 
@@ -109,7 +109,7 @@ def optimize(
         seed=strategy.seed,
         progress=audience.progress,
     )
-    audience.note(f"measuring anew and comparing with {task.label(against)}")
+    audience.note(f"measuring again and comparing with {task.label(against)}")
     method = policies.named(strategy.method, next(filter(None, guides), ""))
     found = replace(found, method=method, budget=budget.text)
     confirmed = confirm(problem, found, costs, effort=effort)

@@ -100,7 +100,7 @@ class Oracle:
             return None
         with self.unoptimized() as session:
             expected, again = self.behaviour.run(session), self.behaviour.run(session)
-        for seen, what in ((expected, "does not do what it should"), (again, "is not the same twice")):
+        for seen, what in ((expected, "gives wrong results"), (again, "gives other results in a second run")):
             if found := self.behaviour.differences(seen, expected):
                 name = self.task.label(self.task.unoptimized)
                 raise InputError(f"{self.program.name}: at {name} the program {what}: {'; '.join(found)}")

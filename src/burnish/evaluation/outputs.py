@@ -39,6 +39,6 @@ class Outputs:
         seen = self._behaviour.run(session, self._expected)
         name = task.label(task.unoptimized)
         if wrong := self._behaviour.differences(seen, self._expected):
-            raise Miscompiled(f"the program does something else than at {name}: {'; '.join(wrong[:3])}")
+            raise Miscompiled(f"the program behaves differently from {name}: {'; '.join(wrong[:3])}")
         count = self._behaviour.inputs
         return f"outputs equal {name}'s on {count} input{'' if count == 1 else 's'}"

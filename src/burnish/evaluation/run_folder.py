@@ -127,5 +127,5 @@ def _read_figures(path: Path) -> list[Figures]:
     if not path.exists():
         return []
     return read_json_lines(
-        path, lambda line: Figures(**json_object(line)), remedy="remove the file, and it is measured again"
+        path, lambda line: Figures(**json_object(line)), remedy="remove the file to measure again"
     )

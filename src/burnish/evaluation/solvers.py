@@ -50,7 +50,7 @@ def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str,
     """
     names = list(specs)
     if not names or len(set(names)) < len(names):
-        raise InputError(f"methods {', '.join(names) or '(none)'}: expected at least one, and none twice")
+        raise InputError(f"methods {', '.join(names) or '(none)'}: expected at least one, each only once")
     digests = {}
     for name in names:
         solver_of(name, task)

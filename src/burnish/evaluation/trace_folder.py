@@ -11,7 +11,7 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.validator import Broken, Reproducer
 
-NOTE = "the task has nothing that shows it without burnish: the program and the trace are kept"
+NOTE = "the task cannot show this without burnish; the folder has the program and the trace"
 
 
 def trace_folder(task: Task, broken: Broken) -> Reproducer:
@@ -51,11 +51,11 @@ def _readme(task: Task, broken: Broken, command: str, name: str) -> str:
     else:
         lines += ["The task has no command that does the same without burnish.", ""]
     if broken.program.workload:
-        lines += ["It is run with these arguments and inputs, in a folder with files/:", ""]
+        lines += ["The program is run with these arguments and inputs, in a folder with files/:", ""]
         for number, run in enumerate(broken.program.workload.runs):
             given = f" < stdin/{number}" if run.stdin else ""
             lines += [f"    program {shlex.join(run.arguments)}".rstrip() + given]
         link = shlex.join(broken.program.workload.link_arguments)
-        lines += ["", *([f"It is linked with objects/ and {link}.", ""] if link else [])]
+        lines += ["", *([f"The program is linked with objects/ and {link}.", ""] if link else [])]
     versions = ", ".join(f"{name} {version}" for name, version in broken.versions.items())
     return "\n".join([*lines, f"Versions: {versions}.", ""])

@@ -84,7 +84,7 @@ def validate(
             why = "the program has no workload" if task.checks.behaviour else "the task does not run programs"
             return Validation((*checks, f"outputs were not compared: {why}"), unstable, compared=False)
         inputs = f"{oracle.behaviour.inputs} input{'s' if oracle.behaviour.inputs > 1 else ''}"
-        checks += (f"{oracle.behaviour.same} unoptimized on {inputs}",)
+        checks += (f"{oracle.behaviour.same} the unoptimized program on {inputs}",)
         if unstable or not scrutiny.sanitizers:
             return Validation(checks, unstable)
         note("running under sanitizers")

@@ -99,7 +99,10 @@ def answers_of(path: Path, task: Task) -> PolicyFile:
     """
     found = load_guide(path, task)
     if found.sites:
-        raise InputError(f"{path}: it acts at {found.sites} sites, and only what is asked can be answered")
+        raise InputError(
+            f"{path}: the policy acts at {found.sites} sites; expected one that only answers the "
+            "compiler's questions"
+        )
     digest = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     columns = task.observation(found.observation).columns if isinstance(found.observation, str) else ()
     return PolicyFile(path.resolve(), digest, found.observation, task.actions, tuple(columns))

@@ -35,16 +35,19 @@ def with_columns(policy: ActionPolicy, columns: Sequence[str]) -> ActionPolicy:
     lacking = [name for name in own if name not in columns]
     if lacking:
         raise InputError(
-            f"the policy takes {len(own)} features, and {len(lacking)} of them are not there: "
-            f"{', '.join(lacking)}; it needs another version of the compiler, or has to be trained anew"
+            f"the policy takes {len(own)} features, but {len(lacking)} of them are missing: "
+            f"{', '.join(lacking)}; use another version of the compiler, or train the policy again"
         )
     if not isinstance(policy, ArraysPolicy):
         raise InputError(
-            f"the policy takes {len(own)} features, in the order of its card, and there are {len(columns)}; "
-            "only policies of arrays (.npz) take other ones by name"
+            f"the policy takes {len(own)} features, in the order of its card, but there are "
+            f"{len(columns)}; only policies of arrays (.npz) choose features by name"
         )
     if len(own) != len(policy.encoder.mean) or len(set(own)) != len(own):
-        raise InputError(f"{len(own)} columns are not those of {len(policy.encoder.mean)} features")
+        raise InputError(
+            f"the card has {len(own)} columns for {len(policy.encoder.mean)} features; expected one "
+            "different column for each"
+        )
     places = [list(columns).index(name) for name in own]
     other = policy.critic_encoder
     return replace(

@@ -61,8 +61,8 @@ class PolicyGuide:
         known = [i for i, action in enumerate(actions) if action in index]
         if not known:
             raise InputError(
-                f"the policy knows none of the {len(index)} actions; its first one is "
-                f"{actions[0]!r}: it is for another task, or another list of actions"
+                f"the policy has none of the {len(index)} actions; its first one is "
+                f"{actions[0]!r}: it was trained for another task, or another list of actions"
             )
         return Steps(
             actions,
@@ -170,9 +170,9 @@ def guide_by(policy: ActionPolicy, task: Task) -> PolicyGuide:
     card = policy.card
     made_for = card.get("task", task.id)
     if made_for != task.id:
-        raise InputError(f"a policy for {made_for}, and this is {task.id}; train it anew")
+        raise InputError(f"the policy was trained for {made_for}, not for {task.id}; train it again")
     if "observation" not in card:
-        raise InputError("the policy's card does not say which observation it takes; export it anew")
+        raise InputError("the policy's card does not name the policy's observation; export it again")
     observation = card["observation"]
     observation = observation if isinstance(observation, str) else tuple(observation)
     for name in (observation,) if isinstance(observation, str) else observation:
@@ -181,7 +181,9 @@ def guide_by(policy: ActionPolicy, task: Task) -> PolicyGuide:
         policy = with_columns(policy, columns)
     sites = int(card.get("sites", 0))
     if len(policy.actions) % (1 + sites):
-        raise InputError(f"{len(policy.actions)} actions are not those of {sites} sites; export it anew")
+        raise InputError(
+            f"the policy's {len(policy.actions)} actions do not fit {sites} sites; export it again"
+        )
     return PolicyGuide(
         policy,
         observation,

@@ -17,6 +17,9 @@ def layers_of(policy: ArraysPolicy) -> tuple[Linear, ...]:
     head = policy.head
     if policy.kinds is not None and policy.kind is not None:
         if len(np.unique(policy.kind)) < len(policy.kind):
-            raise InputError("the policy chooses a kind of action first, then one of its actions: no stack")
+            raise InputError(
+                "expected a policy that chooses an action in one step; this one chooses a kind of "
+                "action first"
+            )
         head = Linear(policy.kinds.weight[:, policy.kind], policy.kinds.bias[policy.kind])
     return (*policy.encoder.layers, head)

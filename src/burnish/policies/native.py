@@ -18,7 +18,7 @@ def native_network(policy: ActionPolicy) -> _native.Network:
         InputError: it is not a perceptron, the shapes of its arrays do not match, or a weight is not finite.
     """
     if not isinstance(policy, ArraysPolicy):
-        raise InputError("only perceptrons run in the native core: policies that are .npz files of arrays")
+        raise InputError("expected an .npz policy of arrays: only perceptrons run in the native core")
     network = policy.encoder
     scale = "quantiles" if network.boundaries is not None else "log1p" if network.log1p else "none"
     try:

@@ -38,7 +38,7 @@ def read_archive(path: Path, version: int) -> tuple[dict[str, Any], dict[str, An
         arrays: dict[str, Any] = dict(file)
     rest: dict[str, Any] = json.loads(arrays.pop(REST).tobytes())
     if rest["format"] != version:
-        raise InputError(f"format {rest['format']}, and this burnish reads {version}; make it anew")
+        raise InputError(f"format {rest['format']}; this burnish reads {version}: write the file again")
     return arrays, rest
 
 

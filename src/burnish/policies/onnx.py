@@ -81,7 +81,7 @@ def load_onnx(path: Path, threads: int = 1) -> OnnxPolicy:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         rest = json.loads(session.get_modelmeta().custom_metadata_map[METADATA])
         if rest["format"] != FORMAT:
-            raise InputError(f"format {rest['format']}, and this burnish reads {FORMAT}; export it anew")
+            raise InputError(f"format {rest['format']}; this burnish reads {FORMAT}: export the policy again")
         return OnnxPolicy(tuple(rest["actions"]), inputs_from_table(rest["inputs"]), session, rest["card"])
     except (Fail, InvalidGraph, InvalidProtobuf, NoSuchFile, ValueError, KeyError, InputError) as error:
         raise InputError(f"{path}: not an ONNX policy of burnish: {error}") from None

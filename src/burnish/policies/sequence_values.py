@@ -157,7 +157,7 @@ def load_sequence_values(path: Path) -> SequenceValues:
         values = arrays | rest
         del values["format"]
         if (kind := values.pop("kind")) != KIND:
-            raise InputError(f"it is of the kind {kind}")
+            raise InputError(f"its kind is {kind!r}")
         values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "suffixes")}
         values |= {name: tuple(values[name]) for name in ("observations", "prior_actions")}
         return SequenceValues(**values)
@@ -173,7 +173,9 @@ def load_for(path: Path, task: Task) -> SequenceValues:
     """
     policy = load_sequence_values(path)
     if policy.task != task.id:
-        raise InputError(f"{path}: a policy for {policy.task}, and this is {task.id}; train it anew")
+        raise InputError(
+            f"{path}: the policy was trained for {policy.task}, not for {task.id}; train it again"
+        )
     return policy
 
 

@@ -17,7 +17,7 @@ from burnish.core.trace import Trace, entry, open_entry, split_entry
 from burnish.search.mutation import mutate
 
 DRAWS = 2**31  # numbers of open entries
-NOT_TRIED = "the budget was spent before"
+NOT_TRIED = "the budget was spent before this evaluation"
 
 
 @dataclass(frozen=True)

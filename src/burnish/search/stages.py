@@ -92,7 +92,7 @@ def _as_searched(problem: Problem) -> Problem:
     try:
         made = worker.call(make, replace(program, workload=None))
     except CompilerCrash as error:
-        raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+        raise ProgramError(f"{program.name}: the compiler failed on this input: {error}") from None
     finally:
         worker.close()
     return replace(problem, program=replace(program, content=made.content))

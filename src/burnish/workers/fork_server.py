@@ -115,7 +115,7 @@ class ForkServer:
                 self._connection.sendall(message)
                 answer, handles, _, _ = socket.recv_fds(self._connection, FORKED.size, 1)
             if not handles:
-                raise ConnectionError("the process that forks for workers has ended")
+                raise ConnectionError("the fork server has ended")
         except BaseException:
             os.close(status)
             raise
@@ -136,7 +136,7 @@ def fork_server(place: Place = "here") -> ForkServer:
         OSError: fork servers were given up.
     """
     if _given_up:
-        raise ConnectionError("no process can be forked for workers here")
+        raise ConnectionError("the fork server cannot start here")
     found = _servers.get(place)
     if found is None or found.owner != os.getpid():
         found = _servers[place] = ForkServer()

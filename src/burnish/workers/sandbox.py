@@ -58,7 +58,7 @@ class Sandbox(Session):
         try:
             super().__init__(self._open() if actions is None else actions)
         except CompilerCrash as error:
-            raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+            raise ProgramError(f"{program.name}: the compiler failed on this input: {error}") from None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """See Session."""

@@ -259,7 +259,7 @@ class Worker:
     def close(self) -> None:
         """Kill the child; a later call starts a new one."""
         for call in (*self._sent, *self._held):
-            call.answer = child.LOST, Undone("the worker process ended before this call's turn")
+            call.answer = child.LOST, Undone("the worker process ended before this call began")
         self._sent.clear()
         self._held.clear()
         self._waiting = 0

@@ -58,7 +58,7 @@ def test_small_programs(builds: Builds) -> None:
 
 def test_a_linker_script(builds: Builds) -> None:
     (builds.folder / "more.ld").write_text("SECTIONS { .extra : { *(.extra) } } INSERT AFTER .data;\n")
-    assert "a script lays out" in kept(builds, *builds.objects(*C), "-Wl,-T,more.ld")
+    assert "a linker script sets the layout" in kept(builds, *builds.objects(*C), "-Wl,-T,more.ld")
 
 
 def test_a_link_that_fails_says_what_clang_says(builds: Builds) -> None:

@@ -98,7 +98,7 @@ def test_compilation_database_gives_each_file_its_options(capsys: pytest.Capture
         (["in.bc", "-o", "in.bc"], "the output of in.bc would overwrite the input in.bc"),
         (["src/a.c", "in.bc", "--link", "-o", "in.bc"], "would overwrite the input in.bc"),
         (["src/a.c", "sub/a.c", "-o", "src/a.c"], "src/a.c: expected a folder"),
-        (["src/a.c", "--resume"], "name it with --result"),
+        (["src/a.c", "--resume"], "--resume needs the file of results"),
         (["src/a.c", "--bundle"], "write them with --result or --json"),
         (["src/a.c", "--result", "nowhere/r.jsonl"], "nowhere/r.jsonl: cannot write there: No such file"),
         (
@@ -203,7 +203,7 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
     assert any(row.trace for row in rows()) and rows()[0].cost <= rows()[0].baselines["Oz"]
     assert tree("out") == [name.replace(".c", ".o") for name in done]
     assert all(name in shown for name in tree("out"))
-    assert f"{4 - len(done)} of 4 files were not begun; the same command with --resume goes on" in error
+    assert f"{4 - len(done)} of 4 files were not begun; the same command with --resume continues" in error
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     words.append("--resume")
     assert optimize(*files, *words, budget="2") == 0  # those that were cut off are searched, too
@@ -285,7 +285,7 @@ def test_several_at_a_time_give_the_same(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.slow
 def test_a_policy_for_another_objective_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    said = "the policy that guides the search was made for text-bytes, not for ir-instructions"
+    said = "the policy that guides the search was trained for text-bytes, not for ir-instructions"
     words = ["src/a.c", "--objective", "ir-instructions"]
     assert optimize(*words, "--policy", "llvm_passes-text-bytes") == 0
     assert said in capsys.readouterr().err

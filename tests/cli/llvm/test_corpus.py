@@ -81,7 +81,7 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
     assert main([*command, "--assign", "train=2,val=1,test=1"]) == 0
     assert main(["corpus", "stats", "--folder", str(folder), "--json"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert "No program is in two splits; left out for that: 0." in shown
+    assert "No program is in two splits; left out for this reason: 0." in shown
     splits = json.loads(shown[-1])["splits"]
     assert {name: split["compiled"] for name, split in splits.items()} == {"train": 2, "val": 1, "test": 1}
     assert main([*command, "--reset"]) == 0
@@ -123,7 +123,7 @@ def test_a_single_folder_is_split_by_file_where_that_is_asked_for(
         (["build", "--from", ".", "DEFAULT"], "expected --folder too"),
         (["build", "--limit", "3", "DEFAULT"], "expected --folder too"),
         (["build", "--from", ".", "--limit", "3"], "--limit: only without --from"),
-        (["build", "--from", ".", "--link", "--functions"], "expected one of them"),
+        (["build", "--from", ".", "--link", "--functions"], "expected only one of them"),
         (["list", "--folder", "nowhere"], "no corpus there"),
         (["split", "--folder", "FOLDER", "--assign", "train"], "expected shares such as"),
         (["split", "--folder", "FOLDER", "--by-file"], "--by-file: expected --assign too"),

@@ -162,7 +162,7 @@ def test_costs_are_the_objectives_own_and_limits_are_said_apart() -> None:
     assert found.costs == {"a=4": 5, "a=1": 2, "a=2": 3, "a=5": 6}
     assert found.label("a=4") == ("5 units (+0.0 %)", "largest 5 > 2")
     assert found.label("a=1") == ("2 units (-60.0 %)",)
-    assert "dashed: a limit is exceeded" in found.note
+    assert "dashed: exceeds a limit" in found.note
 
 
 def test_states_that_say_nothing_new_are_joined() -> None:

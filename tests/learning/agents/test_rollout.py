@@ -119,7 +119,7 @@ def test_a_crash_is_the_end_of_one_episode() -> None:
 
 
 def test_a_program_in_which_nothing_is_legal_is_named() -> None:
-    with pytest.raises(InputError, match="b=0: nothing is legal"):
+    with pytest.raises(InputError, match="b=0: no action is legal"):
         played(1, programs=counters("b=0"), limits=None)
 
 

@@ -184,7 +184,7 @@ def test_breeding_goes_on_where_it_was_killed(tmp_path: Path) -> None:
                 PortfolioEffort(generations=3, **EFFORT),
             )
         )
-    with pytest.raises(InputError, match="which is not there any more"):
+    with pytest.raises(InputError, match="which no longer exists"):
         list(evolve(SETUP, PROGRAMS[1:], first, state, PortfolioEffort(generations=3, **EFFORT)))
     with pytest.raises(InputError, match="on none of the programs"):
         list(

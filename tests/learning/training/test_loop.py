@@ -167,7 +167,7 @@ def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"nothing", b"PK\x03\x04half"])
 def test_a_damaged_checkpoint_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(InputError, match=r"checkpoint\.pt: not a checkpoint.*remove it to begin anew"):
+    with pytest.raises(InputError, match=r"checkpoint\.pt: not a checkpoint.*remove it to start again"):
         walk(tmp_path, iterations=1)
 
 

@@ -96,7 +96,7 @@ def test_a_star_stands_for_any_text() -> None:
     assert found[: len(by_32) + 1] == (*by_32, "next")
     assert set(found[len(by_32) + 1 : -1]) == {a for a in tiles if a.startswith("tile(1,")} - set(by_32)
     assert found[-1] == "hoist"
-    with pytest.raises(InputError, match=r"mlir-ppo: environment.actions: 'tile\(9\*' fits no action"):
+    with pytest.raises(InputError, match=r"mlir-ppo: environment.actions: 'tile\(9\*' matches no action"):
         offered_actions(read_config("mlir-ppo", ['environment.actions=["tile(9*"]']), TASK)
 
 

@@ -46,7 +46,7 @@ def test_some_of_a_size(corpus: Path) -> None:
     assert len(some) == 5
     known = {row.name: row.instructions for row in open_corpus(corpus).programs}
     assert all(sizes[2] <= known[name] <= sizes[8] for name in names(some))
-    with pytest.raises(InputError, match=r"programs\[0\]: none of the 12 programs .* is of that size"):
+    with pytest.raises(InputError, match=r"programs\[0\]: no program of the 12 in .* has such a size"):
         chosen(Source(f"corpus@{corpus}:", smallest=10**6))
 
 
@@ -87,7 +87,7 @@ def test_variants_are_other_programs_of_other_names(corpus: Path) -> None:
     [
         (Source("corpus@nowhere:train"), r"programs\[0\]\.use: nowhere: no corpus there"),
         (Source("kernels:ffft"), r"programs\[0\]\.use: no kernel named 'ffft'; did you mean 'fft'"),
-        (Source("random:0..9", largest=5), r"programs\[0\]: sizes can be chosen of a corpus only"),
+        (Source("random:0..9", largest=5), r"programs\[0\]: sizes apply to a corpus only"),
     ],
 )
 def test_what_stands_for_nothing_is_named(source: Source, message: str) -> None:

@@ -60,8 +60,8 @@ def test_references_are_measured_and_the_unusable_named() -> None:
         ("a=6 b=1", 8, 5),
     ]
     assert left_out[0].startswith("nonsense: nonsense: expected counters")
-    assert left_out[1] == "a=0: nothing is legal"
-    with pytest.raises(InputError, match=r"no program to validate on can be used: nonsense"):
+    assert left_out[1] == "a=0: no action is legal"
+    with pytest.raises(InputError, match=r"no validation program can be used: nonsense"):
         hold_out(TASK, programs[1:2], "total", limits=LIMITS)
 
 
@@ -71,7 +71,7 @@ def test_what_is_legal_is_looked_for_among_the_actions_that_can_be_chosen() -> N
         TASK, programs, "total", limits=LIMITS, actions=ActionSpace(TASK, ["halve"], 0)
     )
     assert [item.program.name for item in found] == ["a=2"]
-    assert left_out == ["a=1: nothing is legal"]
+    assert left_out == ["a=1: no action is legal"]
 
 
 @pytest.mark.usefixtures("nothing_left")

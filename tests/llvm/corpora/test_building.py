@@ -173,7 +173,7 @@ def test_tables_of_data_are_skipped(tmp_path: Path, tree: Tree) -> None:
     package = make_package(b"", tables=("data/table-",))
     build(tmp_path / "corpus", [package_job(root, package)])
     rows = {row.path: (row.status, row.reason) for row in open_corpus(tmp_path / "corpus").rows}
-    assert rows.pop("data/table-1.c") == ("skipped", "a table: data, and no code")
+    assert rows.pop("data/table-1.c") == ("skipped", "a table: data without code")
     assert rows == {"code.c": ("compiled", ""), "data/other.c": ("compiled", "")}
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_takes_too_long_is_recorded(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_second_build_in_the_same_folder_is_refused(tmp_path: Path, package: Plan) -> None:
-    with building._locked(tmp_path), pytest.raises(InputError, match="another build is at work there"):
+    with building._locked(tmp_path), pytest.raises(InputError, match="another build is running there"):
         build(tmp_path, [package()])
 
 

@@ -122,9 +122,12 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ("modules", "message"),
     [
         ([], "no module"),
-        ([MlgoModule("../a", b"")], "inside of the corpus"),
+        ([MlgoModule("../a", b"")], "inside the corpus"),
         ([MlgoModule("a", b""), MlgoModule("a", b"")], "twice"),
-        ([MlgoModule("a", b"", (), b"index"), MlgoModule("b", b"")], "for all modules, or for none"),
+        (
+            [MlgoModule("a", b"", (), b"index"), MlgoModule("b", b"")],
+            "for all modules of a corpus, or for no module",
+        ),
     ],
 )
 def test_what_would_be_no_corpus_is_not_written(

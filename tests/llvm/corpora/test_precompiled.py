@@ -46,7 +46,7 @@ def test_a_unit_begins_with_the_header(tmp_path: Path, used: str, made: str) -> 
     (command,) = read_compile_commands(path)
     assert command.source == "use.cpp"
     ((file, why),) = read_left_out(path)
-    assert (Path(file).name, why) == ("cmake_pch.hxx.cxx", "it makes a precompiled header, no object")
+    assert (Path(file).name, why) == ("cmake_pch.hxx.cxx", "it makes a precompiled header, not an object")
     assert b"twice" in resolve_one(f"{path}:use.cpp").content
 
 
@@ -57,14 +57,14 @@ def test_a_run_over_the_build_succeeds_and_names_what_it_leaves_out(
     monkeypatch.chdir(tmp_path)
     assert main(["optimize", str(path), "--budget", "2", "--workers", "1", "--quiet"]) == 0
     assert "burnish: left out: " in (said := capsys.readouterr().err)
-    assert "cmake_pch.hxx.cxx: it makes a precompiled header, no object" in said
+    assert "cmake_pch.hxx.cxx: it makes a precompiled header, not an object" in said
 
 
 def test_a_unit_whose_header_is_lost_is_left_out(tmp_path: Path) -> None:
     path = project(tmp_path, USED["by hand"], MADE["clang"])
     (tmp_path / "cmake_pch.hxx").unlink()
     assert not read_compile_commands(path)
-    assert "whose header is not beside it" in read_left_out(path)[1][1]
+    assert "whose header is missing beside it" in read_left_out(path)[1][1]
 
 
 def test_other_includes_stay_as_they_are(tmp_path: Path) -> None:

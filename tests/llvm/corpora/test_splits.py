@@ -62,7 +62,7 @@ def test_folders_are_dealt_out_by_share() -> None:
 
 @pytest.mark.parametrize("shares", [{"train": 0}, {"train": 2, "val": -1}])
 def test_shares_that_make_no_sense_are_refused(shares: dict[str, int]) -> None:
-    with pytest.raises(InputError, match="shares of splits have to be positive"):
+    with pytest.raises(InputError, match="expected positive shares of splits"):
         assign_splits({"a": 1}, shares, seed=0)
 
 

@@ -121,7 +121,7 @@ def test_a_version_of_a_split_is_whole_or_refused(grown: Path) -> None:
 
 def test_splits_of_one_s_own_have_no_versions(grown: Path) -> None:
     write_splits(grown, {"own": "test"}, 0)
-    with pytest.raises(InputError, match="has splits of its own, without versions; expected test"):
+    with pytest.raises(InputError, match="has its own splits, without versions; expected test"):
         open_corpus(grown).split("test@1")
 
 
@@ -225,7 +225,7 @@ def test_a_missing_corpus_says_how_to_make_one(tmp_path: Path) -> None:
 def test_a_damaged_pack_is_named(folder: Path, damage: Callable[[bytes], bytes]) -> None:
     path = folder / f"one{SUFFIX}"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(InputError, match=r"one\.pack: not a whole pack.*build again"):
+    with pytest.raises(InputError, match=r"one\.pack: not a complete pack.*build again"):
         open_corpus(folder)
 
 
@@ -251,7 +251,7 @@ def test_a_pack_that_was_rebuilt_is_to_be_opened_again(
     corpus = open_corpus(folder)
     write_pack(folder / f"one{SUFFIX}", "one", "r2", items())
     with pytest.raises(
-        InputError, match=r"one\.pack: was rebuilt since it was opened; open the corpus again"
+        InputError, match=r"one\.pack: the pack was rebuilt since it was opened; open the corpus again"
     ):
         corpus.find("one/src/matrix.c")
     assert corpus.find("two/recursion.c").content == BITCODE["recursion.c"]
@@ -265,7 +265,7 @@ def test_another_program_at_the_place_of_a_frame_is_not_returned(tmp_path: Path)
     row, content_at = read_pack(tmp_path / "a.pack").rows[0], read_pack(tmp_path / "a.pack").content_at
     with pytest.raises(InputError, match="was rebuilt since"):
         read_program(tmp_path / "b.pack", content_at, row)
-    with pytest.raises(InputError, match=r"x\.c is damaged \(it is another program\)"):
+    with pytest.raises(InputError, match=r"x\.c is damaged \(it contains another program\)"):
         read_program(tmp_path / "a.pack", content_at, row)
 
 

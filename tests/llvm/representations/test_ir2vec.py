@@ -207,7 +207,7 @@ def test_saved_vectors_are_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{}", '{"Opcodes": 3}', "not JSON"])
 def test_what_are_no_seed_vectors_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(content)
-    with pytest.raises(InputError, match=r"bad\.json: no seed vectors: .+"):
+    with pytest.raises(InputError, match=r"bad\.json: not a file of seed vectors: .+"):
         load_seed_vectors(tmp_path / "bad.json")
-    with pytest.raises(InputError, match=r"none\.json: no seed vectors: .+"):
+    with pytest.raises(InputError, match=r"none\.json: not a file of seed vectors: .+"):
         load_seed_vectors(tmp_path / "none.json")

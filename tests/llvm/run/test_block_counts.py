@@ -97,7 +97,7 @@ def test_a_program_that_does_not_end_by_itself_has_no_counts() -> None:
 
 
 def test_a_program_without_runs_has_no_executed_spill_cost() -> None:
-    with pytest.raises(InputError, match="not known how to run"):
+    with pytest.raises(InputError, match="so it cannot be run"):
         open_program(replace(counted("7"), workload=None)).measure("executed-spill-cost")
 
 

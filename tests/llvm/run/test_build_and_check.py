@@ -124,7 +124,12 @@ def test_same_is_no_difference() -> None:
         (ONE, done(status=1), None, "exit code 1, expected 0"),
         (ONE, done(status=-11), done(status=-11), "signal SIGSEGV"),
         (ONE, done(status=-6, errors=b"free(): invalid\n"), done(), "signal SIGABRT: free(): invalid"),
-        (ONE, done(status=-9, killed="no end within 9 seconds"), done(), "no end within 9 seconds"),
+        (
+            ONE,
+            done(status=-9, killed="not finished within 9 seconds"),
+            done(),
+            "not finished within 9 seconds",
+        ),
         (ONE, done(), done(status=-11), "the reference: signal SIGSEGV"),
     ],
 )

@@ -95,7 +95,7 @@ def test_wrong_programs_are_remembered(runs: Runs) -> None:
 
 
 def test_late_ones_are_tried_again(runs: Runs) -> None:
-    runs.killed = "no end within 1 seconds"
+    runs.killed = "not finished within 1 seconds"
     for _ in range(2):
         with pytest.raises(Miscompiled, match="no end"):
             session().measure(b"object")

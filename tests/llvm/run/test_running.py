@@ -53,7 +53,7 @@ def test_files_are_there(executable: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/out", "."])
 def test_files_stay_in_the_folder(executable: Path, name: str) -> None:
-    with pytest.raises(InputError, match="inside of the folder"):
+    with pytest.raises(InputError, match="inside the folder"):
         execute(executable, run("work"), files=[(name, b"")])
 
 
@@ -74,7 +74,7 @@ def test_work_takes_time_and_waiting_takes_none(executable: Path) -> None:
 @pytest.mark.parametrize("word", ["hang", "spin", "ignore"])
 def test_what_does_not_end_is_killed(executable: Path, word: str) -> None:
     done = execute(executable, run(word), limits=SHORT)
-    assert (done.status, done.killed) == (-signal.SIGKILL, "no end within 0.5 seconds")
+    assert (done.status, done.killed) == (-signal.SIGKILL, "not finished within 0.5 seconds")
 
 
 def test_what_prints_without_end_is_stopped(executable: Path) -> None:

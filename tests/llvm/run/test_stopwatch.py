@@ -110,7 +110,7 @@ def test_candidate_that_hangs_is_miscompiled(monkeypatch: pytest.MonkeyPatch, th
         from burnish.llvm.programs import load_program
 
         hanging = bitcode_to_object(load_program(source).content, level="O1")
-    with pytest.raises(Miscompiled, match="input 'work 10': no end within"):
+    with pytest.raises(Miscompiled, match="input 'work 10': not finished within"):
         watch.measure(hanging)
 
 

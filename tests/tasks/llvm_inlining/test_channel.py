@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         served_to(random_policy(0), tmp_path / "b", [header(FEATURES, "index_to_evict")])
     with pytest.raises(InputError, match="two compilers share the channel"):
         served_to(random_policy(0), tmp_path / "c", [observation(0, range(38))])
-    with pytest.raises(InputError, match=r"no line of the protocol"):
+    with pytest.raises(InputError, match=r"not a line of the protocol"):
         served_to(random_policy(0), tmp_path / "d", [header(FEATURES) + b"\x01\x02\n"])
     other = replace(random_policy(0), card={"observation": "questions"})
     with pytest.raises(InputError, match="the policy observes 'questions'"):
@@ -122,7 +122,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"chooses among leave, gvn, \.\.\.; expected one that answers"):
         chooser(replace(random_policy(0), actions=("leave", "gvn")))
     (tmp_path / "e.in").write_text("")
-    with pytest.raises(InputError, match=r"e\.in is there, and no FIFO"), Channel(tmp_path / "e"):
+    with pytest.raises(InputError, match=r"e\.in exists, but is not a FIFO"), Channel(tmp_path / "e"):
         pass
     with pytest.raises(InputError, match="cannot be made: No such file"), Channel(tmp_path / "no" / "f"):
         pass
@@ -176,4 +176,4 @@ def test_the_command_runs_a_compiler(tmp_path: Path) -> None:
         "burnish: error: no-compiler: No such file or directory\n",
     )
     nowhere = run("--policy", policy, folder=tmp_path)
-    assert "without a compiler's command, --channel BASE says where to answer" in nowhere.stderr
+    assert "expected a compiler's command, or --channel BASE" in nowhere.stderr

@@ -118,9 +118,9 @@ def test_onnx_needs_torch_and_the_command_names_what_installs_it(tmp_path: Path)
 
 
 def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'my policy' is no name in C"):
+    with pytest.raises(InputError, match="'my policy' is not a name in C"):
         c_header(random_policy(0), "my policy")
-    with pytest.raises(InputError, match="perceptrons on LLVM's features"):
+    with pytest.raises(InputError, match="a perceptron on LLVM's features"):
         c_header(replace(random_policy(0), actions=("gvn", "dce")), "p")
     policy = random_policy(0)
     kinds, kind = Linear(policy.head.weight[:, :1], policy.head.bias[:1]), np.zeros(2, dtype=np.int64)

@@ -135,7 +135,7 @@ def test_features_go_by_name(tmp_path: Path) -> None:
     assert network_of(answers()) is not None
     session, other = open_inlining(program("classes.cpp")), open_inlining(program("classes.cpp"))
     assert session.answer(answers) == other.answer(ByPython(answers))
-    with pytest.raises(InputError, match="takes 35 features, and 2 of them are not there: threshold, is_mul"):
+    with pytest.raises(InputError, match="takes 35 features, but 2 of them are missing: threshold, is_mul"):
         with_columns(small, [name for name in FEATURES if name not in ("threshold", "is_multiple_blocks")])
 
 

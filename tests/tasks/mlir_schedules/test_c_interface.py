@@ -100,7 +100,7 @@ def test_functions_are_called_after_programs() -> None:
     assert function_name("matmul:4x8x2") == "matmul_4x8x2"
     assert function_name("18.mlir") == "mlir_18"
     assert function_name("int.mlir") == "mlir_int"
-    with pytest.raises(InputError, match="'my model' is no name of a C function"):
+    with pytest.raises(InputError, match="'my model' is not a name of a C function"):
         check_name("my model")
 
 

@@ -172,7 +172,7 @@ def test_what_is_in_sets_can_be_measured() -> None:
     [
         ("matmul:4x5", "matmul:4x5: expected mxnxk, a number for each"),
         ("matmul:4x5x6x7", "expected mxnxk, a number for each"),
-        ("matmul:4x5x0", "matmul:4x5x0: expected matmul:mxnxk, numbers from 1 on"),
+        ("matmul:4x5x0", "matmul:4x5x0: expected matmul:mxnxk, numbers of at least 1"),
         ("matmul:tset", "matmul:tset: expected matmul:mxnxk"),
         ("mlp:4x5", "expected rowsxinxoutx..., a number for each"),
         ("maxpool:1x8x8", "expected h and w of 2 or more"),

@@ -91,7 +91,7 @@ def test_a_random_program_is_that_of_its_seed() -> None:
         ("matmul:4x5", "matmul:4x5: expected mxnxk, a number for each"),
         ("set17:4", "set17:4: this is a set; expected set17:train, set17:test, set17:all"),
         ("random:x", "random:x: expected a seed, such as random:7"),
-        ("random:0..9", "these are 10 programs; expected one seed"),
+        ("random:0..9", "the text names 10 programs; expected one seed"),
         ("random:9..0", "expected seeds from the smaller to the larger"),
         ("missing.mlir", "missing.mlir: No such file"),
         ("binary.mlir", "binary.mlir: byte 3 is not UTF-8"),

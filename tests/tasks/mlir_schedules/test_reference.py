@@ -253,9 +253,9 @@ def test_signature_is_of_the_function() -> None:
                 (4,),
                 GENERATED,
             ),
-            "tensor.generate in .* is not known; known are .*tensor.pad",
+            "tensor.generate in .* is not supported; expected .*tensor.pad",
         ),
-        (generic((4,), "%y = math.acosh %x : f32"), "math.acosh in .* is not known; known are .*math.exp"),
+        (generic((4,), "%y = math.acosh %x : f32"), "math.acosh in .* is not supported; expected .*math.exp"),
     ],
 )
 def test_what_is_not_known_is_named(text: str, said: str) -> None:

@@ -148,7 +148,7 @@ def _checked(options: DriverOptions) -> DriverOptions:
     if options.budget.remembered and not options.memory:
         raise InputError("--budget remembered needs --remember FILE, where something is remembered")
     if options.build_seconds is not None and options.budget != DEFAULT:
-        raise InputError("--budget and --build-budget: expected one of them")
+        raise InputError("--budget and --build-budget: expected only one of them")
     return options
 
 

@@ -33,7 +33,7 @@ That is what `burnish cc --whole-program` does where it links, and prints what i
 
 Options come before the first file:
   --against-lto      link by clang's own link-time optimization, too, and say what that program loads
-  --format FORM      of the table: table, to read (default), markdown or csv
+  --format FORM      of the table: table (default, for reading), markdown or csv
   --budget, --objective, --speed-limit, --search, --policy, --code-generation, --remember, --seed, --report
                      as of burnish cc
   --help             this text
@@ -147,7 +147,7 @@ def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
     plan = make_plan(find_tool("clang++" if name == "c++" else "clang"), rest)
     linker: LinkJob | None = link_job_of(plan.jobs) if plan and not plan.compilations else None
     if not linker:
-        raise InputError(f"{_LTO}: expected objects alone, and one program of them")
+        raise InputError(f"{_LTO}: expected only objects, and one program as their output")
     try:
         return link_by_clang_lto(linker, folder, _DEADLINE_SECONDS)
     except (KeptReference, BurnishError, OSError) as why:

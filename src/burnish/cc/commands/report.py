@@ -39,9 +39,9 @@ def main(arguments: list[str]) -> int:
 
         return show_advice(link, options.file, form)
     if link:
-        raise InputError(f"{' '.join(link[:3])} ...: a command after -- is for --advice")
+        raise InputError(f"{' '.join(link[:3])} ...: only --advice takes a command after --")
     if options.against and not options.linked:
-        raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
+        raise InputError(f"--against {options.against}: expected the program, too: --linked PROGRAM")
     if options.linked:
         from burnish.cc.commands.report_linked import show_linked
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     directory = Path(options.directory).resolve()
     records = build_log.read(log)
     if cause := build_log.why_not_writable(log):
-        sys.stderr.write(f"burnish: the build log cannot be written: {cause}; later builds are not in it\n")
+        sys.stderr.write(f"burnish: the build log cannot be written: {cause}; it lacks later builds\n")
     summary = summarise(records, directory, gone_too=options.all)
     if not summary.records:
         raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")
@@ -90,9 +90,9 @@ def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish report",
-        description="Show the bytes that a linked program loads, before and after, and the change of .text, "
-        "for the objects that burnish cc and c++ last wrote, and why some are as clang made them; "
-        "or, with --linked, what a linked program loads.",
+        description="Show the bytes that a linked program loads, before and after, and the change of "
+        ".text, for the objects that burnish cc and c++ last wrote, and why some are "
+        "unchanged; or, with --linked, the bytes that a linked program loads.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"
@@ -100,7 +100,7 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--directory", default=".", metavar="DIR", help="objects at or below it (default: here)"
     )
-    parser.add_argument("--all", action="store_true", help="with objects that were deleted since")
+    parser.add_argument("--all", action="store_true", help="include objects that were deleted since")
     parser.add_argument(
         "--linked",
         type=Path,
@@ -111,16 +111,14 @@ def _parser() -> CommandParser:
         "--against",
         type=Path,
         metavar="PROGRAM",
-        help="beside what another build of it loads, such as clang's",
+        help="compare with another build of it, such as clang's",
     )
     parser.add_argument(
         "--advice",
         action="store_true",
-        help="what other options would save, each tried: burnish report --advice -- clang -o a.out a.o",
+        help="try other options and show their savings: burnish report --advice -- clang -o a.out a.o",
     )
-    parser.add_argument(
-        "--files", metavar="REASON", help="only files with this in what became of them, and why"
-    )
+    parser.add_argument("--files", metavar="REASON", help="only files whose outcome or reason has this text")
     add_table_form(parser, json="one JSON object instead of a table")
     return parser
 
@@ -155,7 +153,8 @@ def _print(summary: BuildSummary, directory: Path, form: TableForm, *, reasons: 
         form.note("     --files REASON lists the files of a reason")
     if summary.unmeasured:
         form.note(
-            f"{summary.unmeasured:4} without a size: no objects, or temporary ones that were linked at once"
+            f"{summary.unmeasured:4} without a size: these are not objects, or temporary objects "
+            "that were linked at once"
         )
     if summary.crashes:
         crashes = "crash" if summary.crashes == 1 else "crashes"

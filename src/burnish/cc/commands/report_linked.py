@@ -72,7 +72,7 @@ def _size_of(linked: Linked, kind: str) -> int:
 
 def _names(kind: str, linked: Linked) -> str:
     if kind == "loaded":
-        return "all of the above: what the file holds of the program in memory"
+        return "all of the above: the bytes in the file that the program loads"
     return " ".join(dict.fromkeys(section.name for section in linked.sections if section.kind == kind))
 
 

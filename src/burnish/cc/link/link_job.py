@@ -46,11 +46,11 @@ class LinkJob:
         """Return why its inputs cannot be one module; "" if they can."""
         name = PurePath(self.command[0]).name
         if "ld" not in name:
-            return f"{name} is no linker that burnish knows"
+            return f"burnish does not support the linker {name}"
         if told := [word for word in self.command if word.partition("=")[0] in _UNLINKED]:
-            return f"{told[0]}: what comes out is no program"
+            return f"{told[0]}: the output is not a program"
         if told := [word for word in self.command if word.startswith(_SCRIPTS)]:
-            return f"{told[0]}: a script lays out the program"
+            return f"{told[0]}: a linker script sets the layout of the program"
         return ""
 
     @property

@@ -62,12 +62,14 @@ def merge(link: Link) -> Merged:
     build, workspace = link.build, link.build.workspace
     files = linked_files(link.job.command)
     if not files:
-        raise KeptReference("no object has a unit: they were made without --whole-program, or not for size")
+        raise KeptReference(
+            "no object has a unit: the objects were made without --whole-program, or not for size"
+        )
     guard = build.guard()
     taken = taken_units(link.job, files, workspace, guard.step_seconds)
     units = admitted(taken, guard)
     if not units:
-        raise KeptReference("the linker took no unit that can be part of a module")
+        raise KeptReference("the linker took no unit that can become part of a module")
     inputs = without_units(files, units, workspace)
     bitcode = resolve(link.job, inputs, units, workspace, guard.step_seconds)
     of_units = build.guard(sum(unit.seconds for unit in units))

@@ -33,7 +33,7 @@ def taken_units(
         found = [section.content for section in elf.sections(output.read_bytes()) if section.name == SECTION]
         units = [unit for content in found for unit in decode_units(content)]
     except (OSError, ValueError) as error:
-        raise KeptReference(f"the linker does not say what it took: {error}") from None
+        raise KeptReference(f"the linker does not report its inputs: {error}") from None
     finally:
         output.unlink(missing_ok=True)
         for (copy,) in inputs.values():

@@ -79,4 +79,4 @@ def resolve(
     try:
         return written.read_bytes()
     except OSError:
-        raise KeptReference("lld links nothing of the units") from None
+        raise KeptReference("lld links no part of the units") from None

@@ -54,7 +54,7 @@ def add_task(parser: CommandParser, words: Sequence[str], *, goals: bool = False
         words: The words that it will parse.
         goals: Also add the settings of objectives, which only `burnish optimize` uses.
     """
-    names = "what to decide: a name of burnish tasks; default: the first one that takes the programs"
+    names = "the task, a name of burnish tasks; default: the first one that takes the programs"
     parser.add_argument(TASK, metavar="TASK", help=names)
     add_settings(parser, words, goals=goals)
 
@@ -139,5 +139,5 @@ def limits_of(options: argparse.Namespace) -> Limits:
 def announce_policy(name: str, task: Task, objective: str) -> None:
     """Print a note on standard error if the policy that guides a search was made for another objective."""
     if other := policies.made_for(name, task, objective):
-        what = f"the policy that guides the search was made for {other}, not for {objective}"
+        what = f"the policy that guides the search was trained for {other}, not for {objective}"
         print(f"burnish: {what}", file=sys.stderr)

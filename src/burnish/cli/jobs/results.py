@@ -85,7 +85,7 @@ def load_source(row: Result, beside: Path | None = None) -> Program:
         InputError: the result names no source, or the program is not there.
     """
     if not row.source and not row.bundle:
-        raise InputError(f"{row.program}: the result does not say where the program is; give --program")
+        raise InputError(f"{row.program}: the result does not have the path of its program; give --program")
     task = task_of(row)
     source, (names, runs, arguments) = task.source(), _parts(row, task)
     if program := unbundled(row, task.language):
@@ -144,7 +144,7 @@ def check_same(program: Program, row: Result) -> None:
         InputError: the program has changed since.
     """
     if program.digest != row.digest:
-        raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
+        raise InputError(f"{program.name} differs from the program of the result; expected the same version")
 
 
 def _parts(row: Result, task: Task) -> tuple[list[str], list[str], list[str]]:

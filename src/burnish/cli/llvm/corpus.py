@@ -64,13 +64,13 @@ def _parser() -> CommandParser:
     add = _command(commands, "fetch", _fetch, "download the packages and check their digests")
     _add_packages(add)
 
-    add = _command(commands, "build", _build, "compile; go on where an earlier build was stopped")
+    add = _command(commands, "build", _build, "compile; resume a build that was stopped")
     _add_packages(add)
     add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
     add("--limit", type=COUNT, metavar="N", help="only the first N files of each package")
-    add("--again", action="store_true", help="also what is built already")
+    add("--again", action="store_true", help="also build what exists already")
     add("--from", dest="source", metavar="WHAT", help=_FROM_HELP)
-    add("--name", default="", help="with --from: what the package is called; default: its folder's name")
+    add("--name", default="", help="with --from: name of the package; default: its folder's name")
     add("--functions", nargs="?", const="", metavar="NAME", help="with --from: each function, or this one")
     add("--link", action="store_true", help="with --from: one program of all files")
     add("--quiet", action="store_true", help="no progress")
@@ -79,13 +79,13 @@ def _parser() -> CommandParser:
 
     add = _command(commands, "random", _random, "generate random programs that can be run")
     add("--count", type=COUNT, default=100, help="default: 100")
-    add("--seed", type=SEED, default=0, help="of the first; the others count on from it")
+    add("--seed", type=SEED, default=0, help="seed of the first; the others count up from it")
     add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
     add("--quiet", action="store_true", help="no progress")
-    add("--size", type=COUNT, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
-    add("--folder", type=Path, required=True, help="the corpus that they go to")
+    add("--size", type=COUNT, default=SIZE, help=f"approximate IR instructions of each; default: {SIZE}")
+    add("--folder", type=Path, required=True, help="folder of the corpus to write")
 
-    add = _command(commands, "list", _list, "what is in a corpus, or which programs can be run")
+    add = _command(commands, "list", _list, "list the contents of a corpus, or the programs that can be run")
     add("what", nargs="?", help="a split, a package, kernels or workloads; default: all of the corpus")
     add("--status", choices=("compiled", "failed", "skipped", "repeated"), help="default: programs only")
     add("--smallest", type=whole_number(0), default=0, metavar="N", help="IR instructions")
@@ -94,15 +94,15 @@ def _parser() -> CommandParser:
     _add_folder(add)
     add_table_form(commands.choices["list"], json="one line of JSON for each")
 
-    add = _command(commands, "stats", _stats, "sizes, and what did not compile, by split and package")
+    add = _command(commands, "stats", _stats, "sizes and failures by split and package")
     _add_folder(add)
     add_table_form(commands.choices["stats"], json="one JSON object")
 
-    add = _command(commands, "split", split, "show which projects are in which split, or split one's own")
+    add = _command(commands, "split", split, "show the projects of each split, or split your own corpus")
     add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
     add("--by-file", action="store_true", help="with --assign: split file by file")
     add("--seed", type=SEED, default=0)
-    add("--reset", action="store_true", help="back to the splits that it was built with")
+    add("--reset", action="store_true", help="restore the splits of the build")
     _add_folder(add)
     add_table_form(commands.choices["split"])
 
@@ -140,11 +140,17 @@ def _command(
 def _add_packages(add: Add) -> None:
     add("--split", metavar="NAMES", help="default: train,val,test; with --from: train")
     add("--package", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
-    add("--sources", type=Path, default=default_cache(), metavar="DIR", help="for what is fetched")
+    add("--sources", type=Path, default=default_cache(), metavar="DIR", help="folder for downloads")
 
 
 def _add_folder(add: Add) -> None:
-    add("--folder", type=Path, default=default_folder(), metavar="DIR", help="the corpus; default: a cache")
+    add(
+        "--folder",
+        type=Path,
+        default=default_folder(),
+        metavar="DIR",
+        help="folder of the corpus; default: a cache",
+    )
 
 
 def _chosen(options: argparse.Namespace) -> list[Package]:
@@ -197,7 +203,7 @@ def _check_build(options: argparse.Namespace) -> None:
             f"{what}: expected --folder too; the public corpus in {options.folder} stays as it is"
         )
     if options.link and options.functions is not None:
-        raise InputError("--link and --functions: expected one of them")
+        raise InputError("--link and --functions: expected only one of them")
 
 
 def _build_public(options: argparse.Namespace) -> list[str]:

@@ -105,7 +105,7 @@ def show_runnable(kind: str, programs: Iterable[Kernel | Recipe], form: TableFor
         for row in rows:
             print(json.dumps(row))
         return
-    table = TextTable((names("program"), texts("what it does"), texts("inputs")))
+    table = TextTable((names("program"), texts("purpose"), texts("inputs")))
     for item in rows:
         table.add(str(item["name"]), str(item["description"]), " ".join(item["inputs"]))
     form.show(table)
@@ -124,7 +124,7 @@ def show_splits(corpus: Corpus, form: TableForm) -> None:
     repeated = [row for row in corpus.rows if row.status == "repeated"]
     for row in repeated:
         form.note(f"left out of {row.split}: {row.name}: {row.reason}")
-    form.note(f"No program is in two splits; left out for that: {len(repeated)}.")
+    form.note(f"No program is in two splits; left out for this reason: {len(repeated)}.")
 
 
 def totals_of(corpus: Corpus) -> dict[str, object]:

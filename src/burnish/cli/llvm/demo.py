@@ -24,9 +24,11 @@ def main(arguments: Sequence[str]) -> int:
         prog="burnish demo",
         description="Fetch the C library zopfli, optimize its files for size, and compare with clang.",
     )
-    parser.add_argument("--directory", type=Path, default=Path("demo"), help="for the objects; default: demo")
     parser.add_argument(
-        "--sources", type=Path, default=default_cache(), help="for what is fetched; default: a cache"
+        "--directory", type=Path, default=Path("demo"), help="folder for the objects; default: demo"
+    )
+    parser.add_argument(
+        "--sources", type=Path, default=default_cache(), help="folder for downloads; default: a cache"
     )
     parser.add_argument("--budget", default="8s", help="for each file; default: 8s")
     add_table_form(parser)

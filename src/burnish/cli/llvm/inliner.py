@@ -45,13 +45,13 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish inliner",
-        description="Look at what LLVM's inliner decides: tables of decisions with what each is worth, a "
-        "policy against the heuristic module by module, and which features its answers depend on.",
+        description="Show the decisions of LLVM's inliner and their gains, compare a policy with the "
+        "heuristic module by module, or show which features its answers depend on.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "write all decisions of modules, some of them tried the other way, as JSON lines"
     one = commands.add_parser(
-        "decisions", help=text, description=f"{text}; go on with what is there.", subcommand=True
+        "decisions", help=text, description=f"{text}; resume from the existing file.", subcommand=True
     )
     one.set_defaults(run=_decisions)
     one.add_argument("out", type=Path, help="the file")
@@ -62,22 +62,22 @@ def _parser() -> CommandParser:
     one.add_argument("--workers", type=COUNT, default=1, metavar="N", help="processes; default: 1")
     _add_programs(one)
 
-    text = "measure what a policy's answers make of modules, without a search"
+    text = "measure modules compiled by a policy's answers, without a search"
     one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize(), subcommand=True)
     one.set_defaults(run=_compare)
     one.add_argument("policy", help="a file, or the name of a shipped policy")
     add_table_form(one, json="a line of JSON for each module")
     _add_programs(one)
 
-    text = "permute each feature over decisions that were tried: what do other answers cost?"
+    text = "permute each feature over decisions that were tried, and show the cost of changed answers"
     one = commands.add_parser("importance", help=text, description=text.capitalize(), subcommand=True)
     one.set_defaults(run=_importance)
     one.add_argument("policy", help="a file, or the name of a shipped policy")
-    one.add_argument("decisions", type=Path, help="what `burnish inliner decisions --tries` wrote")
+    one.add_argument("decisions", type=Path, help="output of `burnish inliner decisions --tries`")
     one.add_argument("--repeats", type=COUNT, default=5, metavar="N", help="permutations; default: 5")
     one.add_argument("--seed", type=SEED, default=0)
     add_table_form(one, json="a line of JSON for each feature")
-    one.add_argument("--plot", type=Path, metavar="FILE", help="draw them: .svg, .png or .pdf")
+    one.add_argument("--plot", type=Path, metavar="FILE", help="draw the features: .svg, .png or .pdf")
     return parser
 
 
@@ -85,7 +85,7 @@ def _add_programs(parser: CommandParser) -> None:
     parser.add_argument("programs", nargs="+", help="files, or references such as corpus:val")
     parser.add_argument("--objective", help="default: loaded-bytes")
     parser.add_argument("--match", default="", metavar="REGEX", help="only modules with such names")
-    parser.add_argument("--count", type=COUNT, metavar="N", help="only so many modules, drawn with the seed")
+    parser.add_argument("--count", type=COUNT, metavar="N", help="only N modules, drawn with the seed")
     parser.add_argument("--seed", type=SEED, default=0)
 
 
@@ -133,7 +133,7 @@ def _decisions(options: argparse.Namespace) -> int:
                 continue
             file.append(table.to_json())
             modules, tried = modules + 1, tried + int(table.tried.sum())
-    print(f"{modules} modules more in {options.out}, {tried} decisions tried the other way")
+    print(f"{modules} more modules in {options.out}, {tried} decisions tried the other way")
     return 0
 
 
@@ -201,4 +201,6 @@ def _draw(
     count = sum(int(one.tried.sum()) for one in tables)
     unit = load_task(TASK).objective(tables[0].objective).unit
     name = Path(options.policy).stem
-    save_plot(features_plot(found, f"What {name} looks at, by {count:,} decisions", unit), options.plot)
+    save_plot(
+        features_plot(found, f"Features that {name} depends on, over {count:,} decisions", unit), options.plot
+    )

@@ -21,8 +21,8 @@ Answer the inliner of an unmodified clang or opt, 17 or newer, by a policy:
 
   burnish serve-inliner --policy P -- clang -Oz -c hot.c -o hot.o
 
-runs the command with the options that have its inliner ask. Without a command it answers whatever compiler
-is given them, until Ctrl-C:
+runs the command with options that make its inliner ask. Without a command, it answers any compiler
+that gets these options, until Ctrl-C:
 
   burnish serve-inliner --policy P --channel /tmp/inliner &
   clang -Oz -c hot.c -mllvm -enable-ml-inliner=release -mllvm -inliner-interactive-channel-base=/tmp/inliner
@@ -41,16 +41,16 @@ def main(arguments: Sequence[str]) -> int:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--policy", required=True, help="a file of burnish train, or one that is shipped")
+    parser.add_argument("--policy", required=True, help="a file of burnish train, or a shipped policy")
     parser.add_argument(
         "--channel",
         type=Path,
         metavar="BASE",
-        help="the FIFOs BASE.in and BASE.out are made, and removed in the end; default: in their own folder",
+        help="make the FIFOs BASE.in and BASE.out, and remove them at the end; default: in a new folder",
     )
     options = parser.parse(words)
     if not command and not options.channel:
-        raise InputError("without a compiler's command, --channel BASE says where to answer")
+        raise InputError("expected a compiler's command, or --channel BASE")
     policy = load_action_policy(path_of(options.policy))
     with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
         base = (options.channel or Path(folder) / "inliner").absolute()
@@ -77,7 +77,7 @@ def _run(policy: ActionPolicy, channel: Channel, command: Sequence[str]) -> int:
     if served.compiles:
         print(f"{NAME}: {served.decisions:,} calls, {served.inlined:,} inlined", file=sys.stderr)
     elif compiler.returncode == 0:
-        print(f"{NAME}: the compiler asked nothing; nothing is inlined at -O0", file=sys.stderr)
+        print(f"{NAME}: the compiler asked no questions; at -O0 it inlines nothing", file=sys.stderr)
     return compiler.returncode if compiler.returncode >= 0 else 128 - compiler.returncode
 
 

@@ -85,6 +85,6 @@ def _worths(
             return Problem(task, cases_of([row.program], task)[0].load(), row.objective)
 
         def note(row: Row) -> None:
-            progress.note(f"taking apart {row.method}'s trace of {row.program}")
+            progress.note(f"measuring each pass of {row.method}'s trace of {row.program}")
 
         return worth_of_sample(rows, problem_of, options.worth, options.seed, note=note)

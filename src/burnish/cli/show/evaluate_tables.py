@@ -89,16 +89,16 @@ def _pairs(pairs: Sequence[Pair], confidence: float) -> TextTable:
             ratio_text(mean.ratio, mean.low, mean.high),
             _by_project(mean),
             f"{item.wins} {item.ties} {item.losses}",
-            "" if mean.low is None else "apart" if item.apart else "not apart",
+            "" if mean.low is None else "different" if item.apart else "unclear",
         )
     return table
 
 
 def _notes(rows: Sequence[Row], refused: Sequence[Refused], confidence: float) -> list[str]:
     ratios = (
-        f"Ratios of {rows[0].objective}, {rows[0].reference} / method: above 1 the method is better; "
-        "geometric means. Guarded: the reference is kept where nothing better was found. Intervals: bootstrap"
-        " over programs, and over whole projects."
+        f"Ratios of {rows[0].objective}, {rows[0].reference} / method: above 1 the method is "
+        "better. Means are geometric. Guarded: the reference is kept if nothing better was found. "
+        "Intervals are bootstrapped over programs, and over whole projects."
     )
     notes = [ratios]
     failed = [row for row in rows if not row.valid]

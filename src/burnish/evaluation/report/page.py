@@ -49,11 +49,11 @@ def report_page(
     parts = [
         f"<h1>{_text(title)}</h1>",
         _note(
-            f"Ratios are {first.reference} / method: above 1 the method is better; means are geometric, "
-            f"intervals {confidence:.0%} by the bootstrap over programs, and over whole projects. Guarded: "
-            "the reference is kept where nothing better was found. Every result was replayed in new "
-            "processes and checked. A failure costs what the program costs unoptimized, and at least "
-            f"{FAILURE_FACTOR:g} times what the reference does. Click on a column to sort."
+            f"Ratios are {first.reference} / method: above 1 the method is better. Means are geometric. "
+            f"Intervals of {confidence:.0%} are bootstrapped over programs, and over whole projects. "
+            "Guarded: the reference is kept if nothing better was found. Every result was replayed in "
+            "new processes and checked. A failure counts as the cost of the unoptimized program, and "
+            f"at least {FAILURE_FACTOR:g} times the reference. Click a column heading to sort."
         ),
         *map(_note, notes),
         "<h2>Methods</h2>",
@@ -92,7 +92,7 @@ def svg_of(figure: Figure) -> str:
 def _methods(rows: Sequence[Row], confidence: float) -> str:
     columns = ["method", "budget", "ratio", "interval", "by project", "guarded", "interval", "total"]
     columns += ["guarded total", "better", "equal", "worse", "failed", "better, %", "seconds", "evaluations"]
-    columns += ["most overrun, s"]
+    columns += ["longest overrun, s"]
     return _table(
         columns,
         [
@@ -115,7 +115,17 @@ def _methods(rows: Sequence[Row], confidence: float) -> str:
 
 
 def _pairs(rows: Sequence[Row], confidence: float) -> str:
-    columns = ["methods", "budget", "ratio", "interval", "by project", "better", "equal", "worse", "apart"]
+    columns = [
+        "methods",
+        "budget",
+        "ratio",
+        "interval",
+        "by project",
+        "better",
+        "equal",
+        "worse",
+        "different",
+    ]
     return _table(
         columns,
         [

@@ -191,10 +191,10 @@ def features_plot(found: Sequence[FeatureImportance], title: str, unit: str) -> 
     panels[0].barh(positions, costs, xerr=deviations, color=BETTER, error_kw=whiskers)
     panels[0].set_yticks(positions, [item.name for item in shown], fontsize=8)
     panels[0].axvline(0, color="black", linewidth=0.8)
-    panels[0].set_xlabel(f"{unit} more where it is permuted\n(whiskers: deviation over permutations)")
+    panels[0].set_xlabel(f"{unit} more when the feature is permuted\n(whiskers: deviation over permutations)")
     panels[1].barh(positions, [100 * item.changed for item in shown], color=SAME)
     panels[1].set_yticks(positions, ["" for _ in shown])
-    panels[1].set_xlabel("% of the answers that are others then")
+    panels[1].set_xlabel("% of answers that change")
     for axes in panels:
         axes.grid(axis="y", visible=False)
         axes.set_ylim(-0.7, len(shown) - 0.3)

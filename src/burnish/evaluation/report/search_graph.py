@@ -66,9 +66,9 @@ class SearchGraph:
     @property
     def note(self) -> str:
         """An explanation of the figures, and the number of traces that are not shown."""
-        lines = [f"per cent: the change from the reference, {_figure(self.reference)} {self.unit}"]
+        lines = [f"percentages: change from the reference, {_figure(self.reference)} {self.unit}"]
         if self.exceeded:
-            lines.append("dashed: a limit is exceeded, which is below the cost")
+            lines.append("dashed: exceeds a limit, which is named below the cost")
         if self.left_out:
             lines.append(f"{self.left_out} more evaluated traces are not shown")
         return "; ".join(lines)

@@ -243,7 +243,7 @@ def validation_programs(steps: Sequence[DemonstrationStep], share: float, seed: 
     programs = list(dict.fromkeys(step.program for step in steps))
     count = int(share * len(programs))
     if count == len(programs):
-        raise InputError(f"validation_share {share:g} leaves none of {len(programs)} programs to train on")
+        raise InputError(f"validation_share {share:g} leaves no program to train on, of {len(programs)}")
     chosen = np.random.default_rng(seed).permutation(len(programs))[:count]
     return {programs[i] for i in chosen}
 

@@ -110,8 +110,9 @@ def demonstrate(env: Env, demonstration: Demonstration) -> tuple[DemonstrationSt
     final = env.session.measure(env.objective.name)
     if env.objective.exact and not math.isclose(final, demonstration.cost, rel_tol=EQUAL):
         raise ReplayError(
-            f"{demonstration.name}: the trace ends at {final:g} {env.objective.unit}, the demonstration says "
-            f"{demonstration.cost:g}; was it found with another toolchain or for another objective?"
+            f"{demonstration.name}: the trace ends at {final:g} {env.objective.unit}, not at the "
+            f"demonstration's {demonstration.cost:g}; was it found with another toolchain or for "
+            "another objective?"
         )
     return tuple(
         DemonstrationStep(demonstration.key, *step, to_go=math.log(cost / final), gain=demonstration.gain)

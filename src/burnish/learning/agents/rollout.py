@@ -161,7 +161,7 @@ def draw(log_probs: NDArray[np.float32], uniform: NDArray[np.float64]) -> NDArra
 
 def _begin(observation: Any, mask: Mask, program: str) -> Episode:
     if not mask.any():
-        raise InputError(f"{program}: nothing is legal; leave it out, or choose among more actions")
+        raise InputError(f"{program}: no action is legal; leave the program out, or allow more actions")
     return Episode(program, [observation], [mask])
 
 

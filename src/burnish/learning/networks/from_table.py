@@ -81,7 +81,7 @@ def _mixture(config: Table, task: Task, observed: Sequence[Observation]) -> Enco
             raise UnknownName.among("observed part", name, names)
     missing = [name for name in names if name not in parts]
     if missing:
-        raise InputError(f"network: what encodes {missing[0]!r}? Add a table [network.parts.{missing[0]}]")
+        raise InputError(f"network: no part encodes {missing[0]!r}; add a table [network.parts.{missing[0]}]")
     return Mixture(
         {item.name: _of_one(parts[item.name], task, item) for item in observed}, config.get("width", 128)
     )

@@ -204,7 +204,7 @@ def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> li
         if len(found) == len(wanted):
             return [found[name] for name in names]
     missing = next(name for name in names if name not in found)
-    raise InputError(f"{state}: evolved on {missing}, which is not there any more; choose another file")
+    raise InputError(f"{state}: evolved on {missing}, which no longer exists; choose another file")
 
 
 def _race(

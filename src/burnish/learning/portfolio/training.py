@@ -68,7 +68,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         self.objectives = tuple(self.task.objective(name).name for name in names)
         self.observations = self.plan.observations or (self.task.observation().name,)
         if self.objective not in self.objectives:
-            raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
+            raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is missing")
         self.choose_programs()
         self.jobs = self.plan.jobs or os.cpu_count() or 1
         self.learner: SequenceValueLearner | None = None
@@ -248,7 +248,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         """
         guide_for = find_guide(name, self.task, self.objective)
         if not guide_for or not isinstance(guide_for[0], SequenceValues):
-            raise InputError(f"{self.config.name}: algorithm.also: {name} is no policy of sequence values")
+            raise InputError(f"{self.config.name}: algorithm.also: {name} is not a policy of sequence values")
         return guide_for[0].traces
 
     def _portfolio(self, table: CostTable) -> list[int]:

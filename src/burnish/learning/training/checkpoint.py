@@ -82,9 +82,9 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
             content = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, OSError, pickle.UnpicklingError) as error:
         first = str(error).partition("\n")[0]
-        raise InputError(f"{path}: not a checkpoint: {first}; remove it to begin anew") from None
+        raise InputError(f"{path}: not a checkpoint: {first}; remove it to start again") from None
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-        raise InputError(f"{path}: not a checkpoint of this version of burnish; remove it to begin anew")
+        raise InputError(f"{path}: not a checkpoint of this version of burnish; remove it to start again")
     best = content.pop("best")
     return Checkpoint(**content, best=best and Best(**best))
 

@@ -112,10 +112,10 @@ def _of(source: Source, where: str, task: Task) -> Sequence[Program]:
             even=source.even,
         )
         if not len(chosen):
-            raise InputError(f"{where}: none of the {len(programs)} programs of {source.use} is of that size")
+            raise InputError(f"{where}: no program of the {len(programs)} in {source.use} has such a size")
         return chosen
     if source.even or source.largest is not None or source.smallest > 1:
-        raise InputError(f"{where}: sizes can be chosen of a corpus only, and {source.use} is none")
+        raise InputError(f"{where}: sizes apply to a corpus only, and {source.use} is not a corpus")
     if source.count is None or source.count >= len(programs):
         return programs
     numbers = np.random.default_rng(source.seed).permutation(len(programs))[: source.count]

@@ -131,7 +131,7 @@ def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: 
     known = {found.digest: found for found in read_found(path) if found.objective == objective}
     shown = [program for program in programs if program.digest in known]
     if not shown:
-        raise InputError(f"expert.demonstrations: {path} has none of the training programs for {objective}")
+        raise InputError(f"expert.demonstrations: {path} has no training program for {objective}")
     return [demonstration_of(known[program.digest], program, expert.idle) for program in shown]
 
 
@@ -159,7 +159,7 @@ def completed(task: Task, program: Program, trace: Trace, limits: Limits) -> Tra
             legal = (session.actions[i] for i in np.flatnonzero(session.legal(site)))
             given = [action for action in legal if (site, action) not in others]
             if len(given) != 1:
-                raise InputError(f"{task.id}: does not say which answer the compiler gives at {site}")
+                raise InputError(f"{task.id}: has no record of the compiler's own answer at {site}")
             answers[site] = given[0]
         session.close()
         session = Sandbox(task.open, program, worker=worker)

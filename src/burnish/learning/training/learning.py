@@ -78,7 +78,7 @@ class PolicyTraining(ConfiguredTraining):
         self.seen: Observations = []
         self.choose_programs()
         if self.task.max_steps is None:  # the compiler asks questions: drop programs in which it asks none
-            note("looking for programs in which something is asked")
+            note("looking for programs in which the compiler asks questions")
             self.programs = with_choices(self.programs, self.task, self.space, self.limits)
         self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
         try:
@@ -206,9 +206,9 @@ class PolicyTraining(ConfiguredTraining):
         if not total or not has_features(self.encoder()) or not self.fresh:
             return []
         if self.config.run.standardize_on != RANDOM:
-            note("what the compiler does by itself, to standardize features")
+            note("recording the compiler's own decisions, to standardize features")
             return default_observations(self.config, self.task, self.programs, self.limits)
-        note("random play, to standardize features")
+        note("playing at random, to standardize features")
         return random_observations(self.envs, -(-total // count), self.config.run.seed)
 
     def _demonstrations(self, folder: Path, note: Note) -> list[Demonstration]:
@@ -238,5 +238,5 @@ def load_policy(policy: torch.nn.Module, folder: Path) -> None:
     ]
     wrong += [name for name in theirs if name in mine and mine[name].shape != theirs[name].shape]
     if wrong:
-        raise InputError(f"start_from: the policy of {folder} is another network: {wrong[0]} differs")
+        raise InputError(f"start_from: the policy of {folder} has another network: {wrong[0]} differs")
     policy.load_state_dict(theirs, strict=False)

@@ -145,7 +145,7 @@ def check_same(config: Config, checkpoint: Checkpoint, folder: Path) -> None:
     keys = difference(before.with_limits_of(config).to_dict(), config.to_dict())
     if keys:
         raise InputError(
-            f"{folder}: the run there is of another configuration: {', '.join(keys)} "
+            f"{folder}: the run there has another configuration: {', '.join(keys)} "
             f"{'differs' if len(keys) == 1 else 'differ'}; take another --out, or remove the folder"
         )
 
@@ -185,7 +185,7 @@ class _Loop:
 
     def _iterate(self) -> str:
         if self.resumed:
-            self.listener.say(f"going on after iteration {self.now.iteration}")
+            self.listener.say(f"resuming after iteration {self.now.iteration}")
         else:
             self._record({}, validate=True)  # the score of the untrained policy
             self._save("")

@@ -33,6 +33,6 @@ def _fitting(name: str, actions: Sequence[str], where: str) -> list[str]:
     found = [action for action in actions if pattern.fullmatch(action)]
     if not found:
         raise InputError(
-            f"{where}: environment.actions: {name!r} fits no action; the first is {actions[0]!r}"
+            f"{where}: environment.actions: {name!r} matches no action; the first one is {actions[0]!r}"
         )
     return found

@@ -29,7 +29,7 @@ def plot_log(log: Path, picture: Path) -> None:
     try:
         from matplotlib.figure import Figure  # not pyplot, which keeps figures and needs a display
     except ImportError:
-        raise MissingTool(missing("matplotlib", "train", "nothing: the log has it all")) from None
+        raise MissingTool(missing("matplotlib", "train", "read the numbers in the log")) from None
     rows = read_log(log)
     names = shown(rows)
     lines = -(-len(names) // COLUMNS)

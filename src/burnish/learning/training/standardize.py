@@ -33,11 +33,13 @@ def check_standardize_on(standardize_on: str, task: Task) -> None:
     """Raise InputError if a task does not support `run.standardize_on`, or a file named there is missing."""
     if standardize_on != RANDOM and not task.policies.default_observations:
         raise InputError(
-            f"run.standardize_on is {standardize_on!r}; expected 'random', as nothing answers by itself in "
-            f"{task.name}"
+            f"run.standardize_on is {standardize_on!r}; expected 'random', because there are no default "
+            f"decisions in {task.name}"
         )
     if standardize_on not in (RANDOM, DEFAULT) and not Path(standardize_on).is_file():
-        raise InputError(f"run.standardize_on: {standardize_on}: no such file, nor 'random' or 'default'")
+        raise InputError(
+            f"run.standardize_on: {standardize_on}: expected 'random', 'default' or a file that exists"
+        )
 
 
 def default_observations(

@@ -89,7 +89,7 @@ class TensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise MissingTool(missing("tensorboard", "train", "track.tensorboard = false")) from None
+            raise MissingTool(missing("tensorboard", "train", "set track.tensorboard = false")) from None
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=begin or None)
         if not begin:
             text = json.dumps(config.to_dict(), indent=2)
@@ -115,7 +115,7 @@ class MLflow:
             from mlflow.exceptions import MlflowException
             from mlflow.tracking import MlflowClient
         except ImportError:
-            raise MissingTool(missing("mlflow", "mlflow", 'track.mlflow = ""')) from None
+            raise MissingTool(missing("mlflow", "mlflow", 'set track.mlflow = ""')) from None
         logging.getLogger("mlflow").setLevel(logging.WARNING)  # it reports every table that it creates
         self._metric: Callable[..., Any] = Metric
         try:
@@ -150,7 +150,7 @@ class Wandb:
         try:
             import wandb
         except ImportError:
-            raise MissingTool(missing("wandb", "wandb", 'track.wandb = ""')) from None
+            raise MissingTool(missing("wandb", "wandb", 'set track.wandb = ""')) from None
         self.run = run or uuid.uuid4().hex[:8]
         self._run = wandb.init(
             project=config.track.wandb,
@@ -202,7 +202,7 @@ def open_trackers(folder: Path, config: Config, begin: int) -> list[Tracker]:
 
 def missing(package: str, extra: str, otherwise: str) -> str:
     """Return an error message with the command that installs a package, and the setting that avoids it."""
-    return f"{package} is not installed; {install(extra)}, or set {otherwise}"
+    return f"{package} is not installed; {install(extra)}, or {otherwise}"
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Sequence[tuple[str, str]]:

@@ -70,7 +70,7 @@ def with_choices(programs: Chosen, task: Task, actions: ActionSpace, limits: Lim
     finally:
         worker.close()
     if not order:
-        raise InputError("programs: nothing can be chosen in any of them")
+        raise InputError("programs: no program has a legal action")
     return replace(programs, order=tuple(order))
 
 
@@ -111,7 +111,7 @@ def hold_out(
                 reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
                 session = Sandbox(task.open, program, worker=worker)
                 if not choice.legal(session.mask(first_places(session, choice.sites))).any():
-                    left_out.append(f"{program.name}: nothing is legal")
+                    left_out.append(f"{program.name}: no action is legal")
                     continue
                 held.append(Held(program, session.measure(objective), reference))
             except (ProgramError, CompilerCrash) as error:
@@ -119,7 +119,7 @@ def hold_out(
     finally:
         worker.close()
     if not held:
-        raise InputError(f"no program to validate on can be used: {'; '.join(left_out[:3])}")
+        raise InputError(f"no validation program can be used: {'; '.join(left_out[:3])}")
     return held, left_out
 
 

@@ -292,7 +292,7 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{folder}: another build is at work there; wait for it, or end it") from None
+            raise InputError(f"{folder}: another build is running there; wait for it, or stop it") from None
         for half in folder.glob(f".*{SUFFIX}.*"):
             half.unlink(missing_ok=True)
         yield

@@ -79,9 +79,9 @@ def _why_not(entry: _Entry) -> str:
     """Return the reason why an entry is not a program, or "" if it is one."""
     directory, _, options = entry
     if makes_pch(options):
-        return "it makes a precompiled header, no object"
+        return "it makes a precompiled header, not an object"
     if lost := [name for name in pchs(options) if not header_of(Path(directory, name))]:
-        return f"it begins with the precompiled header {lost[0]}, whose header is not beside it"
+        return f"it begins with the precompiled header {lost[0]}, whose header is missing beside it"
     return ""
 
 

@@ -57,7 +57,7 @@ def download_sdist(package: Package, destination: Path, progress: Progress | Non
         if child.wait():
             log.seek(0)
             said = log.read().decode(errors="replace").strip().splitlines()
-            raise InputError(_not_fetched(package, problem or "pip ended without a word", said))
+            raise InputError(_not_fetched(package, problem or "pip ended without a message", said))
 
 
 def fetch(
@@ -125,7 +125,8 @@ def _is_unpacked(package: Package, root: Path) -> bool:
         if (root / MARK).read_text(encoding="ascii").strip() == package.sha256:
             return True
     raise InputError(
-        f"{root} exists, and is not {package.sdist} as burnish unpacks it; move it away, or fetch elsewhere"
+        f"{root} exists, but differs from {package.sdist} as burnish unpacks it; move it away, or "
+        "fetch to another folder"
     )
 
 
@@ -133,10 +134,10 @@ def _check_digest(package: Package, archive: Path) -> None:
     digest = _sha256(archive)
     if digest != package.sha256:
         raise InputError(
-            f"{package.sdist}: what was downloaded has not the pinned digest; nothing was unpacked\n"
+            f"{package.sdist}: the downloaded file does not have the pinned digest; nothing was unpacked\n"
             f"  downloaded sha256 {digest} ({archive.stat().st_size} bytes)\n"
             f"  expected   sha256 {package.sha256} ({package.size_bytes} bytes)\n"
-            "look at what the package index serves, or whether a proxy changes it, before trying again"
+            "check what the package index serves, and whether a proxy changes it, before trying again"
         )
 
 

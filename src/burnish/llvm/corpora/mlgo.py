@@ -178,7 +178,9 @@ def write_mlgo(
         names.append(module.name)
         indexed.add(module.index is not None)
         if len(indexed) > 1:
-            raise InputError(f"{module.name}: a corpus has a ThinLTO index for all modules, or for none")
+            raise InputError(
+                f"{module.name}: expected a ThinLTO index for all modules of a corpus, or for no module"
+            )
         files = {BITCODE: module.bitcode}
         if module.index is not None:
             files[INDEX] = module.index
@@ -249,6 +251,6 @@ def _are_texts(values: Sequence[object]) -> bool:
 def _check_name(name: str, known: Sequence[str]) -> None:
     path = PurePosixPath(name)
     if not name or path.is_absolute() or ".." in path.parts:
-        raise InputError(f"module {name!r}: expected a path inside of the corpus")
+        raise InputError(f"module {name!r}: expected a path inside the corpus")
     if name in known:
         raise InputError(f"module {name!r}: is in the corpus twice")

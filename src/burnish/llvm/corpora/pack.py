@@ -140,7 +140,7 @@ def read_pack(path: Path) -> Pack:
     except OSError as error:
         raise InputError(f"{path}: cannot read the pack: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, zstandard.ZstdError) as error:
-        raise _broken(path, f"its head cannot be read ({error})") from None
+        raise _broken(path, f"its header cannot be read ({error})") from None
     return Pack(path, head["package"], head["recipe"], rows, content_at)
 
 
@@ -175,7 +175,7 @@ def read_program(path: Path, content_at: int, row: PackRow) -> Program:
     except zstandard.ZstdError as error:
         raise _changed(path, content_at, row, f"{row.name} is damaged ({error})") from None
     if program.digest != row.digest:  # a rebuilt pack may have another frame at the same offset
-        raise _changed(path, content_at, row, f"{row.name} is damaged (it is another program)")
+        raise _changed(path, content_at, row, f"{row.name} is damaged (it contains another program)")
     return program
 
 
@@ -197,9 +197,9 @@ def _changed(path: Path, content_at: int, row: PackRow, what: str) -> InputError
     places = {(other.path, other.digest, other.offset, other.stored_bytes) for other in pack.rows}
     place = (row.path, row.digest, row.offset, row.stored_bytes)
     if pack.content_at != content_at or place not in places:
-        return InputError(f"{path}: was rebuilt since it was opened; open the corpus again")
+        return InputError(f"{path}: the pack was rebuilt since it was opened; open the corpus again")
     return _broken(path, what)
 
 
 def _broken(path: Path, what: str) -> InputError:
-    return InputError(f"{path}: not a whole pack of burnish corpus: {what}; remove it and build again")
+    return InputError(f"{path}: not a complete pack of burnish corpus: {what}; remove it and build again")

@@ -38,7 +38,7 @@ def download(name: str, sdist: str, destination: Path) -> None:
             if candidate.link.filename == sdist:
                 _save(session, candidate.link.url_without_fragment, destination)
                 return
-    raise LookupError(f"pip finds no {sdist} under the name {name}")
+    raise LookupError(f"pip finds no {sdist} for the package {name}")
 
 
 def _save(session: Any, url: str, destination: Path) -> None:

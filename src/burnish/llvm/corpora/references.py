@@ -180,7 +180,7 @@ def _compiled(text: str) -> list[str]:
         return [text]
     names = [f"{text}:{name}" for name in _commands(Path(text))]
     if not names:
-        raise InputError(f"{text}: there is no C or C++ file in it")
+        raise InputError(f"{text}: there is no C or C++ file in this database")
     return names
 
 
@@ -257,7 +257,7 @@ def _random(text: str, name: str) -> Sequence[Program]:
     first, last = int(found[1]), int(found[2] or found[1])
     size = int(found[3] or SIZE)
     if last < first:
-        raise InputError(f"{text}: there is no seed from {first} to {last}")
+        raise InputError(f"{text}: expected seeds from the smaller to the larger, not from {first} to {last}")
     return Programs([f"{seed}:{size}" for seed in range(first, last + 1)], _random_of)
 
 

@@ -42,7 +42,7 @@ def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: 
     """
     total = sum(shares.values())
     if total <= 0 or min(shares.values()) < 0:
-        raise InputError(f"shares of splits have to be positive, such as train=8,val=1,test=1; got {shares}")
+        raise InputError(f"expected positive shares of splits, such as train=8,val=1,test=1, not {shares}")
     names = sorted(groups)
     order = [names[i] for i in np.random.default_rng(seed).permutation(len(names))]
     programs = sum(groups.values())

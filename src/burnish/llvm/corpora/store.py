@@ -92,7 +92,9 @@ class Corpus(Sequence[Program]):
             return self.where(lambda row: row.split == split)
         packages = {package.name for package in packages_in(name)}
         if read_splits(self.folder):
-            raise InputError(f"{self.folder}: has splits of its own, without versions; expected {split}")
+            raise InputError(
+                f"{self.folder}: this corpus has its own splits, without versions; expected {split}"
+            )
         if missing := sorted(packages - self.packs.keys()):
             raise InputError(
                 f"{self.folder}: {', '.join(missing)} of {name} not built; go on with: burnish corpus build "

@@ -181,7 +181,7 @@ def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
 
 def _reason_to_skip(source: Path, path: str, tables: tuple[str, ...]) -> str | None:
     if path.startswith(tables):
-        return "a table: data, and no code"
+        return "a table: data without code"
     if foreign := FOREIGN.search(folder_of(path)):
         return f"{foreign[2]}: for another system or machine"
     with source.open("rb") as file:

@@ -167,7 +167,7 @@ def _pattern_pieces(own: UserPackage) -> tuple[Path, list[Path], list[Piece]]:
     if not files:
         return Path(), [], []
     if wrong := [file for file in files if file.suffix not in IR_SUFFIXES]:
-        raise InputError(f"{wrong[0]}: a pattern is for .ll and .bc files; for C and C++ give the folder")
+        raise InputError(f"{wrong[0]}: a pattern is for .ll and .bc files; for C and C++ name the folder")
     root = Path(os.path.commonpath([file.parent for file in files]))
     return root, files, _chunks(root, [file.relative_to(root).as_posix() for file in files])
 

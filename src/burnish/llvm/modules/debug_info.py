@@ -70,7 +70,7 @@ def check_code(program: Program, described: bytes, plain: bytes) -> None:
     found, sought = (replace(program, content=content) for content in (described, plain))
     bare = without_debug_info(found)
     if bare.content != plain and _code(bare) != _code(sought):
-        raise CompilerCrash("the passes do otherwise where there is debug information")
+        raise CompilerCrash("the passes give other code if there is debug information")
 
 
 def _code(program: Program) -> bytes:

@@ -49,29 +49,29 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "slowdown",
             "times",
-            "expected run time of the machine code, by static branch probabilities or a profile, in units of "
-            "the reference's: the mean of order 4 over its functions, none counted below 1; or that of one "
-            "with loops, were half of the time spent there; or that of the slowest one with computed gotos, "
-            "of which fewer places are slower, too",
+            "expected run time of the machine code relative to the reference, by static branch "
+            "probabilities or a profile. The largest of: the mean of order 4 over functions, each "
+            "counted as at least 1; a function with loops, as if it took half of the time; the "
+            "slowest function with computed gotos, where fewer places are slower, too",
             dense=False,
         ),
         Objective(
             "code-growth",
             "times",
-            "bytes of machine code and read-only data, in units of the reference's",
+            "bytes of machine code and read-only data, relative to the reference",
             dense=False,
         ),
         Objective(
             "linked-growth",
             "times",
-            "bytes that a program loads for the object file, in units of the reference's, where another "
-            "object keeps the inline functions and templates that this one does without",
+            "bytes that a program loads for the object file, relative to the reference, if another "
+            "object keeps the inline functions and templates that this one drops",
             dense=False,
         ),
         Objective(
             "seconds",
             "seconds",
-            f"CPU time of the program's runs: the sum over its inputs, of each the least of {REPEATS}",
+            f"CPU time of the program's runs: the sum over its inputs, the minimum of {REPEATS} runs each",
             dense=False,
             by_site=False,
             noisy=True,
@@ -81,7 +81,7 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "cycles",
             "cycles",
-            "CPU cycles of its runs in user code, counted by the hardware; as 'seconds' otherwise",
+            "CPU cycles of its runs in user code, counted by the hardware; measured like 'seconds'",
             dense=False,
             by_site=False,
             noisy=True,
@@ -99,8 +99,8 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "compile-seconds",
             "seconds",
-            "CPU time of the passes from the front end's module on, and of code generation: "
-            f"the least of {REPEATS}",
+            "CPU time of the passes after the front end, and of code generation: the minimum of "
+            f"{REPEATS} runs",
             dense=False,
             by_site=False,
             noisy=True,

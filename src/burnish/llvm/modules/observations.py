@@ -60,13 +60,13 @@ OBSERVATIONS: dict[str, Observation] = {
         _shares("autophase-normalized", "autophase / the instruction count", _AUTOPHASE),
         _counts(
             "function-properties",
-            "LLVM's FunctionPropertiesAnalysis: sums over the functions, of MaxLoopDepth the maximum",
+            "LLVM's FunctionPropertiesAnalysis: sums over the functions, but the maximum of MaxLoopDepth",
             _PROPERTIES,
         ),
         Observation(
             "trace",
-            f"The last {TRACE_LENGTH} actions' indices in the whole list, oldest first, plus one; 0: none. "
-            "Where they applied is not in it.",
+            f"Indices of the last {TRACE_LENGTH} actions in the whole list, plus one, oldest first; "
+            "0: no action. Their sites are not included.",
             shape=(TRACE_LENGTH,),
             high=len(ACTIONS),
         ),
@@ -78,7 +78,9 @@ OBSERVATIONS: dict[str, Observation] = {
             low=-1,  # the function of a constant
         ),
         _graph("cfg", "Every function's basic blocks; edges are control flow", BLOCK_COLUMNS),
-        _graph("callgraph", "Functions; edges are calls, their position is how many", CALL_COLUMNS),
+        _graph(
+            "callgraph", "Functions; edges are calls, and their position is the number of calls", CALL_COLUMNS
+        ),
         Observation(
             "ir2vec",
             "The program's flow-aware vector of IR2Vec (VenkataKeerthy et al. 2020)",
@@ -88,7 +90,7 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         Observation(
             "tokens",
-            "The instructions in program order as programl's tokens, after a marker for each function",
+            "The instructions in program order as tokens of programl; a marker precedes each function",
             kind="sequence",
             high=SIZE - 1,
         ),

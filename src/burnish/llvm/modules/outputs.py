@@ -21,8 +21,8 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
     module = _native.Module(bitcode)
     if not module.has_back_end:
         raise InputError(
-            f"made for '{module.triple}', and this build of burnish makes no machine code for that; "
-            "write a file .bc or .ll instead of .o"
+            f"made for '{module.triple}', for which this build of burnish cannot make machine code; "
+            "write a .bc or .ll file instead of .o"
         )
     target = f"--target={module.triple}"  # otherwise clang uses this machine's
     return bitcode_to_object(bitcode, (target, NO_TIME, *arguments), level=level)

@@ -202,11 +202,11 @@ _GONE = "no longer in LLVM"
 _DEBUG = "touches debug information only"
 _INSTRUMENTS = "adds instrumentation or needs its results"
 _CRASHES = "crashes on valid modules (LLVM 23.1.1 and opt 23.1.4)"
-_FATAL = "ends the process with a fatal error outside of its own pipeline"
+_FATAL = "ends the process with a fatal error outside its own pipeline"
 _UNSTABLE = "two runs on the same module differ: it iterates over addresses"
 _ALREADY = "done when a program is opened, as clang does at every level"
-_NO_EFFECT = "does nothing without flags or data that programs here do not have"
-_UNSOUND = "changes what a program means"
+_NO_EFFECT = "has no effect without flags or data that programs here lack"
+_UNSOUND = "changes the meaning of a program"
 
 OMITTED: dict[str, str] = {
     # LLVM 10's or LLVM 23's name: the reason why it is not an action
@@ -250,10 +250,10 @@ OMITTED: dict[str, str] = {
     "rewrite-statepoints-for-gc": "for garbage-collected languages only",
     "sancov": _INSTRUMENTS,
     "select-optimize": _FATAL,
-    "strip": "takes away symbol names that linking needs",
+    "strip": "removes symbol names that linking needs",
     "strip-debug-declare": _DEBUG,
-    "strip-nondebug": "takes away symbol names that linking needs",
-    "structurizecfg": "two runs may differ, and it miscompiles: of lz4's LZ4F_decompress nothing was left",
+    "strip-nondebug": "removes symbol names that linking needs",
+    "structurizecfg": "two runs may differ, and it miscompiles: it deleted all of lz4's LZ4F_decompress",
     "unify-loop-exits": _CRASHES,
     "wholeprogramdevirt": _NO_EFFECT,
 }
@@ -292,5 +292,7 @@ def opt_commandline(entries: Sequence[str]) -> str:
     pipeline = as_opt_pipeline(entries)
     if entries and not pipeline:
         own = next(text for text in entries if not as_opt_pipeline([text]))
-        raise InputError(f"opt has no text for {own!r}: an action at one function, or one of burnish's own")
+        raise InputError(
+            f"opt has no text for {own!r}: the action applies to one function, or only burnish has it"
+        )
     return f"opt -passes='{pipeline}' opened.bc -o optimized.bc"

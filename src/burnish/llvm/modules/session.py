@@ -288,8 +288,8 @@ class ModuleSession(Session):
         """
         if self._stopwatch is None:
             raise InputError(
-                f"{self.origin.program.name}: it is not known how to run this program (it has no workload); "
-                "say so with burnish optimize --run, or take one of the kernels"
+                f"{self.origin.program.name}: this program has no workload, so it cannot be run; "
+                "give its arguments with burnish optimize --run, or choose one of the kernels"
             )
         return self._stopwatch
 

@@ -15,11 +15,11 @@ from burnish.llvm.modules.objectives import level_for, within_limits
 
 SPEED_LIMIT = "speed-limit"
 
-CPU = Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU")
+CPU = Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU")
 GOAL_SETTINGS = (
     Setting(
         SPEED_LIMIT,
-        "how much slower than -Oz fewer loaded bytes may be, as expected: 5% (default), none",
+        "how much longer than -Oz the expected run time may be, for fewer loaded bytes: 5% (default), none",
         metavar="PERCENT",
         default="5%",
     ),

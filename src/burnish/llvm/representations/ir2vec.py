@@ -61,7 +61,7 @@ def load_seed_vectors(path: Path) -> SeedVectors:
     try:
         return SeedVectors(str(path))
     except _native.InputError as error:
-        raise InputError(f"{path}: no seed vectors: {error}") from None
+        raise InputError(f"{path}: not a file of seed vectors: {error}") from None
 
 
 def save_seed_vectors(path: Path, entities: Sequence[tuple[str, str]], vectors: NDArray[np.floating]) -> None:

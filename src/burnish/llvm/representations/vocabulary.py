@@ -68,7 +68,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
     try:
         return _parsed(path.read_text())
     except (OSError, ValueError, KeyError, TypeError, InputError) as error:
-        raise InputError(f"{path}: no vocabulary, which is JSON with origin and texts: {error}") from None
+        raise InputError(f"{path}: not a vocabulary; expected JSON with origin and texts: {error}") from None
 
 
 @cache

@@ -12,7 +12,7 @@ from burnish.llvm.reproducers.stock_tools import ToolCommand
 SECONDS = 60  # seconds until the script calls a command a hang
 
 _HEAD = """#!/bin/sh
-# Exit code 1: the bug shows. 0: it does not. 2: it cannot be tried here.
+# Exit code 1: the bug shows. 0: it does not. 2: this machine cannot try it.
 cd "$(dirname "$0")" || exit 2
 OPT=${OPT:-opt}
 CLANG=${CLANG:-clang}
@@ -42,10 +42,10 @@ as_expected() {
 }
 
 run {source} before || exit 2
-as_expected before || { echo "already {source} does something else here"; exit 2; }
+as_expected before || { echo "{source} already gives wrong results here"; exit 2; }
 """
 
-_COMPARE = """run "$work/after.bc" after || { echo "it does not build any more"; exit 1; }
+_COMPARE = """run "$work/after.bc" after || { echo "the result does not build"; exit 1; }
 if as_expected after; then echo "as expected"; exit 0; fi
 echo "exit code $(cat "$work/after.status"), expected {status}"
 cat "$work/after.err"
@@ -124,20 +124,25 @@ def readme(shown: Shown) -> bytes:
     lines = [f"# {shown.failure}", ""]
     if shown.level:
         lines += [
-            "`sh reproduce.sh` (OPT and CLANG name the tools) exits with 1 when it shows, with 0 when not."
+            "`sh reproduce.sh` (OPT and CLANG name the tools) exits with 1 if the bug shows, with 0 if not."
         ]
         lines += ["", f"    {command_line(shown.command, shown.level)}", ""]
     else:
-        lines += ["The tools of LLVM that are installed here do not show it; burnish does: it applies the"]
+        lines += [
+            "The tools of LLVM that are installed here do not show the bug; burnish does: it applies the"
+        ]
         lines += ["last line of trace.txt to before.bc.", ""]
     if shown.functions:
-        lines += [f"It takes the pass on {', '.join(shown.functions)}; all other functions are optnone.", ""]
+        lines += [
+            f"The bug needs the pass on {', '.join(shown.functions)}; all other functions are optnone.",
+            "",
+        ]
     lines += [f"The module is {shown.program} after all but the last of these passes:", ""]
     lines += [f"    {text}" for text in shown.trace]
-    lines += ["", "Without any one of them nothing goes wrong."]
+    lines += ["", "Each of them is needed to show the bug."]
     if shown.level:
         lines += [f"Code was generated at -{shown.level}."]
-    lines += ["The last pass is where it shows. The cause may be an earlier one, which left a module that"]
+    lines += ["The bug shows after the last pass. The cause may be an earlier pass, which left a module that"]
     lines += ["the verifier accepts but that means something else (a wrong nsw, noalias, range, ...).", ""]
     lines += [f"Versions: {versions}.", ""]
     return "\n".join(lines).encode()

@@ -22,7 +22,7 @@ from burnish.llvm.run.folder import temporary_folder
 
 SHOWS = 1  # exit code of reproduce.sh if the bug shows
 NARROWING_SECONDS = 60.0
-NOTE = "the installed tools of LLVM do not show it"
+NOTE = "the installed tools of LLVM do not show the bug"
 
 
 @dataclass(frozen=True)

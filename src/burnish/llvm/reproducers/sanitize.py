@@ -48,7 +48,7 @@ def check_program(
         kernel = find_kernel(program.name.removeprefix(PREFIX))
         file, options = str(kernel.source), list(FLAGS)
     if not _is_source(file) or any(map(_is_source, options)):
-        return [], ["sanitizers did not see the source: that takes a single C or C++ file"]
+        return [], ["sanitizers did not check the source: they need a single C or C++ file"]
     names = " and ".join(sanitizers)
     found = check_source(Path(file), options, program.workload, sanitizers)
     return found, [] if found else [f"sanitizers ({names}) find nothing in the source"]

@@ -54,7 +54,7 @@ class ToolCommand:
             try:
                 done = subprocess.run(words, capture_output=True, check=False, timeout=seconds)
             except subprocess.TimeoutExpired:
-                raise CompilerTimeout(f"{self.tool} does not end within {seconds:g} seconds") from None
+                raise CompilerTimeout(f"{self.tool} does not finish within {seconds:g} seconds") from None
             if done.returncode:
                 told = done.stderr.decode(errors="replace").strip().splitlines()
                 raise CompilerCrash(f"{self.tool} fails: {told[0] if told else done.returncode}")

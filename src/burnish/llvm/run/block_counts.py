@@ -41,8 +41,8 @@ def block_counts(module: _native.Module, workload: Workload) -> NDArray[np.uint6
             written = records.stat().st_size if records.exists() else 0
             if written != (number + 1) * blocks * 8:
                 raise InputError(
-                    f"blocks cannot be counted: run {run.name!r} ended by {ended.ending} and wrote none; "
-                    "expected a program that returns from main or calls exit"
+                    f"blocks cannot be counted: run {run.name!r} ended by {ended.ending} without "
+                    "writing counts; expected a program that returns from main or calls exit"
                 )
         every: NDArray[np.uint64] = np.fromfile(records, dtype=np.uint64).reshape(-1, blocks)
         total: NDArray[np.uint64] = every.sum(axis=0, dtype=np.uint64)

@@ -70,8 +70,8 @@ def _open(name: str) -> int:
     why = os.strerror(-descriptor)
     if -descriptor in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV, errno.ENOSYS):
         raise MissingTool(
-            f"this machine has no counter of {name} ({why}), as most virtual machines: "
-            "measure 'seconds' instead"
+            f"this machine has no counter of {name} ({why}), like most virtual machines: measure "
+            "'seconds' instead"
         )
     raise MissingTool(
         f"the counter of {name} cannot be read ({why}); allow it with: sysctl kernel.perf_event_paranoid=2"

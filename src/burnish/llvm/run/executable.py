@@ -42,7 +42,7 @@ def link(
     """
     if not object_bytes.startswith(ELF):
         raise InputError(
-            "the program is made for another system and cannot be run here (its object is no ELF file); "
+            "the program is made for another system and cannot be run here (its object is not an ELF file); "
             "choose an objective of size, such as loaded-bytes"
         )
     with temporary_folder() as folder:

@@ -138,7 +138,7 @@ def _wait(number: int, folder: Path, limits: RunLimits, start: float) -> str:
             if poller.poll(max(0.0, min(left, LOOK_SECONDS)) * 1000):
                 return ""
             if left <= 0:
-                return f"no end within {limits.timeout_seconds:g} seconds"
+                return f"not finished within {limits.timeout_seconds:g} seconds"
             if _written_bytes(folder) > limits.written_bytes:
                 return f"more than {limits.written_bytes} bytes of files"
     finally:
@@ -164,7 +164,7 @@ def _write_files(folder: Path, files: Sequence[tuple[str, bytes]]) -> None:
     for name, content in files:
         path = folder / name
         if folder not in path.resolve().parents:
-            raise InputError(f"{name}: expected a name inside of the folder that the program runs in")
+            raise InputError(f"{name}: expected a name inside the folder in which the program runs")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 

@@ -24,7 +24,7 @@ def read_run(text: str) -> Run:
     if "<" not in words:
         return Run(text, tuple(words))
     if words[-2:-1] != ["<"]:
-        raise InputError(f"--run {text!r}: expected arguments, and perhaps '< FILE' after them")
+        raise InputError(f"--run {text!r}: expected arguments, optionally followed by '< FILE'")
     try:
         return Run(text, tuple(words[:-2]), stdin=Path(words[-1]).read_bytes())
     except OSError as error:

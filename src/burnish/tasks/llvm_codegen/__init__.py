@@ -21,9 +21,7 @@ from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, o
 __all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
 
 PIPELINES = ("Oz", "Os", "O1", "O2", "O3")
-PIPELINE = (
-    "clang's level, whose passes come before and which is compared with; default: O3 for run time, else Oz"
-)
+PIPELINE = "clang's level: its passes run first, and it is the baseline; default: O3 for run time, else Oz"
 _EVICTIONS = f"{__name__}.train.eviction_training:EvictionTraining"
 
 

@@ -50,12 +50,12 @@ PASSES: dict[str, str] = {
 
 OMITTED: dict[str, str] = {
     # Further passes that LLVM calls its OptPassGate for, with the reason why they are not actions.
-    "x86-isel": "without it, instructions are selected as at -O0: another level, not a pass less",
-    "x86-lvi-load": "closes a leak of the processor's (load value injection)",
-    "x86-lvi-ret": "likewise",
+    "x86-isel": "without it, instructions are selected as at -O0, which is another level",
+    "x86-lvi-load": "closes a leak of the processor (load value injection)",
+    "x86-lvi-ret": "closes a leak of the processor (load value injection)",
     "remove-loads-into-fake-uses": "for debuggers (-fextend-variable-liveness)",
     "fixup-statepoint-caller-saved": "for garbage collectors",
-    "Local Dynamic TLS Access Clean-up": "for variables of threads in libraries only",
+    "Local Dynamic TLS Access Clean-up": "for thread-local variables of libraries only",
     "X86 Atom pad short functions": "for the first Atom processors only",
 }
 
@@ -95,7 +95,7 @@ class FunctionDecisions:
                 return replace(self, priority=RANDOM, seed=int(argument))
             case "noise":
                 return replace(self, priority=NOISY, seed=int(argument))
-        raise ValueError(f"{text!r} is not about functions")
+        raise ValueError(f"{text!r} is not an action on functions")
 
     def actions(self) -> tuple[str, ...]:
         """Return the actions that lead to these decisions, in the order of ACTIONS."""

@@ -15,15 +15,15 @@ OBJECTIVES: dict[str, Objective] = {
         SPILL_COST,
         "points",
         "LLVM's score of the register allocation (MLGO's reward): copies, loads, stores and "
-        "rematerializations of a call of each function by static block frequencies, at least 1",
+        "rematerializations in a call of each function, weighted by static block frequencies; at "
+        "least 1",
         dense=False,
         heading="spills",
     ),
     EXECUTED_SPILL_COST: Objective(
         EXECUTED_SPILL_COST,
         "points",
-        "the same of all that the runs of the program execute: blocks weigh as often as they were counted, "
-        "at least 1",
+        "the same score over the program's runs, weighted by how often each block was executed; at least 1",
         dense=False,
         needs_workload=True,
         heading="executed spills",

@@ -31,7 +31,7 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
         ),
         Observation(
             DECISIONS,
-            "What holds for each of them: 1 for each action that was decided",
+            "The decisions for each function of `function-names`: 1 for each action that was chosen",
             kind="sequence",
             shape=(len(ACTIONS),),
             high=1,
@@ -40,8 +40,9 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
         Observation(FUNCTION_NAMES, "The functions, one a line, the largest first", kind="text"),
         Observation(
             EVICTIONS,
-            "LLVM's features of every eviction that its register allocator weighs under these decisions: of "
-            "32 registers and of the live range that wants one; and how far the allocation is",
+            "LLVM's features of every eviction that its register allocator considers under these "
+            "decisions: of 32 registers, of the live range that needs one, and the progress of the "
+            "allocation",
             kind="sequence",
             shape=(len(EVICTION_COLUMNS),),
             dtype="float32",
@@ -50,14 +51,14 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
         ),
         Observation(
             EVICTION_SLOTS,
-            "Which of the 33 LLVM's heuristic takes in each of them; the last one is the live range itself",
+            "LLVM's own choice among the 33 in each eviction; the last one is the live range itself",
             kind="sequence",
             shape=(1,),
             low=-1,
             high=SLOTS - 1,
             columns=("slot",),
         ),
-        Observation(EVICTION_FUNCTIONS, "In which function each of them is, one a line", kind="text"),
+        Observation(EVICTION_FUNCTIONS, "The function of each eviction, one a line", kind="text"),
         Observation(OBJECT, "The object file", kind="bytes"),
     )
 }

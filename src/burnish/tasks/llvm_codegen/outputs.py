@@ -33,9 +33,9 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
     ours = _native.Module(write_bitcode(session, arguments, level)).emit_object(level)
     if _without_version(ours) != _without_version(clangs):
         raise InputError(
-            f"with {' '.join(arguments)} clang generates other code than burnish where nothing is decided, "
-            "so what was decided does not hold for it; leave out what is about code generation only, such as "
-            "-ffunction-sections, or optimize by the task llvm_passes"
+            f"with {' '.join(arguments)} clang's code differs from burnish's even without "
+            "decisions, so the decisions do not apply to clang; leave out options of code "
+            "generation, such as -ffunction-sections, or use --task llvm_passes"
         )
     return session.object_code()
 

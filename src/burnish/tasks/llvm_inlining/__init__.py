@@ -18,7 +18,7 @@ __all__ = ["TASK", "InliningOptions", "make_inlining"]
 
 VERSION = 0
 PIPELINES = ("Oz", "Os", "O2", "O3")
-PIPELINE = "clang's level, whose inliner asks and which is compared with; default: O3 for run time, else Oz"
+PIPELINE = "clang's level: its inliner asks, and it is the baseline; default: O3 for run time, else Oz"
 
 
 def make_inlining(options: InliningOptions = InliningOptions()) -> Task:

@@ -20,11 +20,11 @@ from burnish.tasks.llvm_inlining.observations import FEATURES
 NUMBERS_IN_A_LINE = 6
 
 TEXT = """\
-/* Whether to inline a call, by a policy of burnish. Of the C library, it needs math.h (-lm).
+/* Decide whether to inline a call, by a policy of burnish. Needs math.h of the C library (-lm).
 
    int {name}_inline(const int64_t features[{count}]);
 
-   returns 1 to inline, 0 to leave the call, and 0 where an output is no number. The features are LLVM's
+   returns 1 to inline, 0 to leave the call, and 0 if an output is not a number. The features are LLVM's
    (llvm/Analysis/InlineModelFeatureMaps.h), in the order of {name}_features. */
 #ifndef {guard}
 #define {guard}
@@ -102,12 +102,12 @@ def c_header(policy: ActionPolicy, name: str) -> str:
         InputError: the policy is not a perceptron on LLVM's features, or `name` is not valid in C.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise InputError(f"{name!r} is no name in C; expected letters, digits and _, such as my_policy")
+        raise InputError(f"{name!r} is not a name in C; expected letters, digits and _, such as my_policy")
     names = columns_of(policy) or FEATURES
     if not isinstance(policy, ArraysPolicy) or not is_perceptron(policy, len(names)):
         raise InputError(
-            "a C header is made of perceptrons on LLVM's features that answer leave or inline; "
-            "export another policy to ONNX"
+            "a C header needs a perceptron on LLVM's features that answers leave or inline; export "
+            "this policy to ONNX"
         )
     native_network(policy)  # checks shapes and numbers
     network, layers, count = policy.encoder, layers_of(policy), len(names)

@@ -48,7 +48,7 @@ def chooser(policy: ActionPolicy) -> tuple[tuple[str, ...], Choose]:
     observation = policy.card.get("observation", INLINING_FEATURES)
     if observation != INLINING_FEATURES:
         raise InputError(
-            f"the policy observes {observation!r}, and the channel has LLVM's features alone; train one with "
+            f"the policy observes {observation!r}, but the channel has only LLVM's features; train one with "
             f"the observation {INLINING_FEATURES!r}"
         )
     if set(policy.actions) != set(ACTIONS):
@@ -95,8 +95,9 @@ class Header:
             at += count
         if lacking := [name for name in names if name not in first]:
             raise InputError(
-                f"the compiler sends {len(said['features'])} features, and not {', '.join(lacking)}, which "
-                "the policy takes: it needs a newer compiler, or a policy that was trained without them"
+                f"the compiler sends {len(said['features'])} features, but not "
+                f"{', '.join(lacking)}, which the policy takes: use a newer compiler, or a policy "
+                "that was trained without them"
             )
         answer = f"<{_CODES[advice['type']]}"
         return cls(struct.Struct(formats), tuple(first[name] for name in names), answer)
@@ -140,7 +141,7 @@ class Channel:
             except FileExistsError:
                 if not stat.S_ISFIFO(path.stat().st_mode):
                     self.__exit__()
-                    raise InputError(f"{path} is there, and no FIFO; choose another --channel") from None
+                    raise InputError(f"{path} exists, but is not a FIFO; choose another --channel") from None
             except OSError as error:
                 self.__exit__()
                 raise InputError(f"{path}: a FIFO cannot be made: {error.strerror}") from None
@@ -246,7 +247,7 @@ def serve(policy: ActionPolicy, channel: Channel, going: Callable[[], bool]) -> 
         elif "observation" in said:
             if header is None:
                 raise InputError(
-                    "a question came before the header: two compilers share the channel, say make -j"
+                    "a question came before the header: two compilers share the channel, as with make -j"
                 )
             raw = channel.exactly(header.layout.size + 1, going)
             if raw is None or channel.begins_anew(raw) or not channel.is_waited_for():
@@ -265,5 +266,5 @@ def _parsed(line: bytes) -> dict[str, Any]:
     except ValueError:
         pass
     raise InputError(
-        f"{line[:60]!r} is no line of the protocol: two compilers share the channel, say make -j"
+        f"{line[:60]!r} is not a line of the protocol: two compilers share the channel, as with make -j"
     )

@@ -85,7 +85,9 @@ def open_passes(session: Session) -> ModuleSession:
     if isinstance(session, ModuleSession):
         return session.fork()
     if not isinstance(session, InliningSession):
-        raise TypeError(f"passes follow on LLVM's inlining, not on a {type(session).__name__}")
+        raise TypeError(
+            f"expected a session of LLVM's inlining before these passes, not a {type(session).__name__}"
+        )
     program, inlining = session.compiles.program, session.compiles.options
     options = Options(level=inlining.level, cpu=inlining.cpu)
     return AnsweredSession.over(open_session(program, options), session.answers)

@@ -27,29 +27,29 @@ OF_QUESTIONS: dict[str, Observation] = {
     for item in (
         Observation(
             INLINING_FEATURES,
-            "LLVM's features of the call that is asked about; zeros where there is none",
+            "LLVM's features of the call in question; zeros without a question",
             shape=(len(FEATURES),),
             low=LOW,
             columns=FEATURES,
         ),
         Observation(
             HEURISTIC_ANSWER,
-            "What LLVM's heuristic answers there, and what it weighed; zeros where nothing is asked",
+            "The answer of LLVM's heuristic to the question, and its inputs; zeros without a question",
             shape=(1 + len(HEURISTIC),),
             low=LOW,
             columns=("asked", *HEURISTIC),
         ),
-        Observation(QUESTION, "The site that is asked about", kind="text"),
+        Observation(QUESTION, "The site of the question", kind="text"),
         Observation(
             QUESTIONS,
-            "All questions of the compile under these answers, in LLVM's order: features, heuristic, what "
-            "was done, and whether that was an answer",
+            "All questions of the compile under these answers, in LLVM's order: features, "
+            "heuristic, the decision, and whether it was an answer",
             kind="sequence",
             shape=(len(ROW) + 1,),
             low=LOW,
             columns=(*ROW, "answered"),
         ),
-        Observation(QUESTION_SITES, "Their sites, one a line", kind="text"),
+        Observation(QUESTION_SITES, "The sites of these questions, one a line", kind="text"),
     )
 }
 OF_RESULT = tuple(name for name in OF_MODULES if name != "trace")

@@ -236,7 +236,7 @@ def open_inlining(program: Program, options: InliningOptions = InliningOptions()
         InputError: there is no such pipeline.
     """
     if options.pipeline == "O0":
-        raise InputError("pipeline is 'O0', in which nothing is inlined but what must be")
+        raise InputError("pipeline is 'O0', which inlines only mandatory calls; expected another level")
     # The pipeline itself inlines always_inline functions, as clang's does.
     passes = ModuleOptions(level=options.pipeline, always_inline=False, cpu=options.cpu)
     unoptimized = partial(_unoptimized_object, program, options.cpu)

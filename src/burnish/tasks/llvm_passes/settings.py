@@ -16,17 +16,17 @@ from burnish.llvm.modules.settings import CPU, GOAL_SETTINGS, goal
 from burnish.llvm.toolchain import LEVELS
 
 SETTINGS = (
-    Setting("level", "clang's, to compare with; default: O3 for run time, else Oz", choices=LEVELS),
+    Setting("level", "clang's level as the baseline; default: O3 for run time, else Oz", choices=LEVELS),
     Setting(
         "without",
-        "actions that are left out, which every result says: names, or beginnings such as 'outline*'",
+        "actions to leave out: names, or prefixes such as 'outline*'; every result names them",
         metavar="ACTION,...",
         several=True,
         note="Left out of the actions: {}",
     ),
     Setting(
         "always_inline",
-        "do not honour always_inline first; every result says so",
+        "do not honour always_inline first; every result notes this",
         switch=("ignore-always-inline", "False"),
         note="Not comparable with clang's levels: always_inline = {}",
     ),

@@ -23,7 +23,9 @@ from burnish.tasks.tensors.outputs import behaviour
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
 MOST_THREADS = 1024
-SETTINGS = (Setting("threads", "that share outermost loops; default: 1, and no loop is shared", metavar="N"),)
+SETTINGS = (
+    Setting("threads", "threads that share outermost loops; default: 1, which shares no loop", metavar="N"),
+)
 
 
 def _source() -> ProgramSource:

@@ -30,7 +30,7 @@ class Family:
             InputError: the number of extents is not that of `iterators`.
         """
         if len(extents) != len(self.iterators):
-            raise InputError(f"{name}: expected {'x'.join(self.iterators)}, a number for each")
+            raise InputError(f"{name}: expected {'x'.join(self.iterators)}, one number for each")
         known = dict(zip(self.iterators, extents, strict=True)) | dict(self.fixed)
         statements = [parse_statement(text, name) for text in self.statements]
         return make_nest(statements, known, dtype, name)

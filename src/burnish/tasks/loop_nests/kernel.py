@@ -49,9 +49,9 @@ class CompiledNest:
         lines = emitted_lines(tree, MOST_LINES)
         if lines > MOST_LINES:
             raise CodeTooLong(
-                f"{tree.nest.statements[0]}: the code of all bodies, those of tails too, has about "
-                f"{lines} lines or more; expected at most {MOST_LINES}: unroll less, or split by what "
-                "divides the extents"
+                f"{tree.nest.statements[0]}: the code of all bodies, including tails, has about "
+                f"{lines} lines or more; expected at most {MOST_LINES}: unroll less, or split by "
+                "divisors of the extents"
             )
         lowered = lower(tree, machine.vector_bytes)
         try:

@@ -81,12 +81,13 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         Observation(
             "stride_tensor",
-            "How often a loop moves an access by so many elements: bins of powers of two, the first one of 0",
+            "Histogram of the elements by which a loop moves an access: bins of powers of two, the "
+            "first one for 0",
             shape=(2 * BINS,),
         ),
         Observation(
             "5_prev_actions_tensor",
-            "The last five actions, the last one first: a 1 in a row for each",
+            "The last five actions, latest first: one-hot rows",
             shape=(PREVIOUS, len(ACTIONS)),
             high=1,
         ),
@@ -102,17 +103,17 @@ OBSERVATIONS: dict[str, Observation] = {
         Observation("nest", "The nest in its language", kind="text"),
         Observation("loop_tree", "The loops as text", kind="text"),
         Observation("ir", "LLVM's IR before its passes", kind="text"),
-        Observation("c_header", "What a C program includes to call the object file", kind="text"),
+        Observation("c_header", "The C header for calling the object file", kind="text"),
         Observation(
             "ir_tree_networkx",
-            "Nodes for the nest, each loop and each statement; an edge from what contains to what is inside",
+            "Nodes for the nest, each loop and each statement; an edge leads from a node to each node inside",
             kind="graph",
             shape=(len(NODE_COLUMNS),),
             columns=NODE_COLUMNS,
         ),
         Observation(
             "ir_graph_networkx",
-            "The same, with a node for each tensor behind them; edges of reads (flow 1) and writes (flow 2)",
+            "The same, followed by a node for each tensor; edges of reads (flow 1) and writes (flow 2)",
             kind="graph",
             shape=(len(NODE_COLUMNS),),
             columns=NODE_COLUMNS,

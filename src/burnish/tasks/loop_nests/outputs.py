@@ -9,7 +9,9 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 from burnish.tasks.loop_nests.session import open_nest
 
-UNCHANGED = "These are the loops as they are written: no other schedule that was tried is right and faster."
+UNCHANGED = (
+    "These are the loops as they are written: no other schedule that was tried is both correct and faster."
+)
 
 
 def write_loops(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:

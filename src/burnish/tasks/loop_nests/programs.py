@@ -43,7 +43,9 @@ class NestSource(NamedSource):
 
     def __init__(self) -> None:
         super().__init__(LANGUAGE, SUFFIXES)
-        self.kinds = "a file (.nest .toml), a folder of such files, a name: matmul:64x64x64, or a nest itself"
+        self.kinds = (
+            "a file (.nest .toml), a folder of such files, a name: matmul:64x64x64, or the text of a nest"
+        )
 
     def expand_name(self, name: str) -> list[str]:
         """See NamedSource."""

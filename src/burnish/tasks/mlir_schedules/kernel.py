@@ -60,7 +60,7 @@ class CompiledSchedule:
                 raise LoweringFailed(bindings.first_line(str(error))) from None
             self.address = int(self.engine.raw_lookup(name) or 0)
         if not self.address:
-            raise LoweringFailed("the code cannot be linked: it calls a function that is not there")
+            raise LoweringFailed("the code cannot be linked: it calls a missing function")
 
     def object_file(self) -> bytes:
         """Return an object file of the code; the engine adds a second function to it."""

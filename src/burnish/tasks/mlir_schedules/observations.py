@@ -35,7 +35,7 @@ OBSERVATIONS: dict[str, Observation] = {
     for item in (
         Observation(
             "op",
-            "The op at the cursor; sizes are log2 / 32, the innermost loop is the first",
+            "The op at the cursor; sizes are log2 / 32, and the innermost loop comes first",
             shape=(len(COLUMNS),),
             dtype="float32",
             low=-1,
@@ -43,7 +43,7 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         Observation(
             "neighbours",
-            "The op that reads the one at the cursor, that one, and four ops that it reads, as rows of `op`",
+            "The first reader of the op at the cursor, this op, and four ops that it reads, as rows of `op`",
             shape=(2 + NEIGHBOURS, len(COLUMNS)),
             dtype="float32",
             low=-1,
@@ -60,23 +60,23 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         Observation(
             "graph",
-            "A node for each op; an edge from what is made to its reader, with the operand as its position",
+            "A node for each op; an edge leads from each op to its reader, and its position is the operand",
             kind="graph",
             shape=(len(NODE_COLUMNS),),
             columns=NODE_COLUMNS,
         ),
         Observation(
             "history",
-            "How often each action was applied at the cursor's op, and its place among the last there",
+            "How often each action was applied at the cursor's op, and how recently",
             shape=(2, len(ACTIONS)),
             dtype="float32",
             columns=("times", "recency"),
         ),
         Observation("runtime", "Seconds of a call", shape=(1,), dtype="float64", noisy=True),
         Observation("program", "The program as it was opened", kind="text"),
-        Observation("module", "The module with what was done so far", kind="text"),
-        Observation("schedule", "What was done, in the transform dialect", kind="text"),
-        Observation("c_header", "What a C program includes to call the object file", kind="text"),
+        Observation("module", "The module after the actions so far", kind="text"),
+        Observation("schedule", "The schedule so far, in the transform dialect", kind="text"),
+        Observation("c_header", "The C header for calling the object file", kind="text"),
     )
 }
 

@@ -38,7 +38,7 @@ class MlirSource(NamedSource):
         super().__init__(LANGUAGE, SUFFIXES)
         self.kinds = (
             "a file (.mlir), a folder of such files, a name: matmul:512x512x512, set17:all, random:7,"
-            " or a program itself"
+            " or the text of a program"
         )
 
     def expand_name(self, name: str) -> list[str]:
@@ -70,7 +70,7 @@ class MlirSource(NamedSource):
             seeds = _seeds(name)
             if len(seeds) != 1:
                 raise InputError(
-                    f"{name}: these are {len(seeds)} programs; expected one seed, such as random:7"
+                    f"{name}: the text names {len(seeds)} programs; expected one seed, such as random:7"
                 )
             return program(random_text(seeds[0]), name)
         if family not in FAMILIES:

@@ -124,7 +124,7 @@ def _fault(op: Any) -> str:
     shaped = [one.type for one in op.results if isinstance(one.type, bindings("ir").ShapedType)]
     for one in shaped:
         if not _is_static(one):
-            return f"{op.name} gives {one}; expected a tensor with known, positive extents"
+            return f"{op.name} has the result {one}; expected a tensor with known, positive extents"
     if shaped and dialect in ("arith", "math") and op.name != "arith.constant":
         return f"{op.name} on tensors; expected a linalg op that computes it"
     return ""

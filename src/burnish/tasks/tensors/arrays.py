@@ -53,7 +53,9 @@ def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> A
         try:
             given = np.from_dlpack(given)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(f"{name}: NumPy cannot take it, is it on the CPU? {error}") from None
+            raise InputError(
+                f"{name}: NumPy cannot read this array; expected one on the CPU: {error}"
+            ) from None
     if given.dtype != dtype:
         raise InputError(f"{name} has the dtype {given.dtype}; expected {dtype}")
     if given.shape != shape:

@@ -81,7 +81,7 @@ def write_header(
         macros: The names and values of macros, without the function's name, which begins each.
     """
     begin = name.upper()
-    outputs = "Outputs share no memory with other arguments; what they hold before does not count."
+    outputs = "Outputs share no memory with other arguments; their previous values are ignored."
     comment = [
         f"Made by burnish for {cpu}.",
         "",
@@ -121,7 +121,7 @@ def check_name(name: str, taken: Collection[str] = C_WORDS) -> None:
         InputError: the name is not valid, or is among those that are taken.
     """
     if not NAME.fullmatch(name) or name in taken:
-        raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
+        raise InputError(f"{name!r} is not a name of a C function; expected one such as 'matmul_128'")
 
 
 def function_name(program: str, prefix: str, taken: Collection[str] = C_WORDS) -> str:

@@ -8,7 +8,7 @@ OBJECTIVES = {
     "seconds": Objective(
         "seconds",
         "s",
-        "CPU time of a call, the least of several, with arrays in caches as far as they fit",
+        "CPU time of a call, the minimum of several; arrays are in caches as far as they fit",
         dense=False,
         by_site=False,
         noisy=True,

@@ -11,7 +11,7 @@ from burnish.core.session import Session
 class AsNumPy(Behaviour):
     """The comparison with NumPy on random arrays: the error message as text, "" if the results are equal."""
 
-    same = "computes what NumPy does, as"
+    same = "gives NumPy's results, like"
     unoptimized = ""
 
     def run(self, session: Session, expected: str | None = None) -> str:

@@ -43,7 +43,7 @@ class NamedSource(FileSource):
         """See ProgramSource; `arguments` must be empty, as there is no compiler to pass them to."""
         if self.is_text(name) or self.is_name(name):
             if arguments:
-                raise InputError(f"{name}: {arguments[0]!r}: {self.many} are read as they are")
+                raise InputError(f"{name}: {arguments[0]!r}: {self.many} take no compiler options")
             return Loaded(self._written(name) if self.is_text(name) else self.named(name))
         content = super().load(name, arguments, directory).program.content
         return Loaded(self.read(content, name))

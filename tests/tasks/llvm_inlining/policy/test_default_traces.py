@@ -111,9 +111,11 @@ def test_mlgo_s_configuration_has_a_vocabulary_of_default_traces(table: Decision
 
 
 def test_what_cannot_be_standardized_on_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.jsonl: no such file, nor 'random' or 'default'"):
+    with pytest.raises(InputError, match=r"none\.jsonl: expected 'random', 'default' or a file that exists"):
         open_ppo(tmp_path, "run.standardize_on=none.jsonl")
-    with pytest.raises(InputError, match="expected 'random', as nothing answers by itself in llvm_passes"):
+    with pytest.raises(
+        InputError, match="expected 'random', because there are no default decisions in llvm_passes"
+    ):
         open_ppo(
             tmp_path, "run.standardize_on=default", "task=llvm_passes", "environment.observation=autophase"
         )

@@ -114,7 +114,7 @@ def test_a_schedule_that_is_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Bench, "check", refuse)
     traces = (("m: split(2)",), ("m: split(4)",))
-    said = r"the last of 2 proposals: c\[0, 0\] is wrong\); the loops stay as they are written"
+    said = r"the last of 2 proposals: c\[0, 0\] is wrong\)\. The loops keep their written order"
     with pytest.warns(RuntimeWarning, match=said) as warned:
         kernel = loops.compile(STATEMENT, policy=Advice(*traces), **EXTENTS)
     assert [Path(one.filename).name for one in warned] == ["test_compilation.py"]
@@ -123,7 +123,9 @@ def test_a_schedule_that_is_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_policy_without_a_schedule_is_said() -> None:
-    with pytest.warns(RuntimeWarning, match="no schedule of the policy can be used .it proposes none"):
+    with pytest.warns(
+        RuntimeWarning, match="no schedule of the policy can be used .the policy proposes no schedule"
+    ):
         kernel = loops.compile(STATEMENT, policy=Advice(), **EXTENTS)
     assert kernel.schedule.trace == ()
 

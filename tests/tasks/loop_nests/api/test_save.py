@@ -130,7 +130,7 @@ def test_names_that_c_does_not_take_are_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["two words", "2nd", "for", "a-b", "kernel", "é"])
 def test_a_file_has_a_functions_name(softmax: CompiledKernel, tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is no name of a C function"):
+    with pytest.raises(InputError, match="is not a name of a C function"):
         softmax.save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

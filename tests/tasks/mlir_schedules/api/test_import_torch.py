@@ -182,10 +182,16 @@ def test_functions_have_the_name_that_is_asked_for() -> None:
 
 WEIGHTS = drawn(4, 40)
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "indices": (lambda value: value.argmax(-1).float(), "tensor<3xi64>.*; programs have tensors of f32"),
-    "scans": (lambda value: value.cumsum(0), "tm_tensor.scan is needed; programs have .* linalg, tensor"),
+    "indices": (lambda value: value.argmax(-1).float(), "tensor<3xi64>.*; expected tensors of f32"),
+    "scans": (
+        lambda value: value.cumsum(0),
+        "the module needs tm_tensor.scan; programs can have .* linalg, tensor",
+    ),
     "doubles": (lambda value: value.double(), "tensor<3x4xf64>"),
-    "constants": (lambda value: value @ WEIGHTS, "a constant in .*; expected a parameter or a buffer"),
+    "constants": (
+        lambda value: value @ WEIGHTS,
+        "there is a constant in .*; expected a parameter or a buffer",
+    ),
     "no form": (lambda value: torch.linalg.svd(value)[0], "'torch.operator'"),
     "branches": (lambda value: value if value.sum() > 0 else -value, "data-dependent"),
 }

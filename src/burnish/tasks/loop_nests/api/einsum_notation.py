@@ -34,7 +34,10 @@ def einsum(subscripts: str, *operands: Array, refine_seconds: float = 0.0) -> Ar
     arrays = [np.asarray(operand) for operand in operands]
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) != 1:
-        raise InputError(f"einsum: dtypes {', '.join(map(str, dtypes)) or '(none)'}; expected one for all")
+        raise InputError(
+            f"einsum: dtypes {', '.join(map(str, dtypes)) or '(none)'}; expected the same one for all "
+            "operands"
+        )
     kernel = _kernel(subscripts, tuple(array.shape for array in arrays), dtypes.pop(), refine_seconds)
     result: Array = kernel(*arrays)
     return result
@@ -58,11 +61,11 @@ def _kernel(
     extents: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         if len(term) != len(shape):
-            raise InputError(f"einsum: {term!r} of {subscripts!r} is for another shape than {shape}")
+            raise InputError(f"einsum: {term!r} of {subscripts!r} has another shape than {shape}")
         for letter, size in zip(term, shape, strict=True):
             if extents.setdefault(letter, size) != size:
                 raise InputError(
-                    f"einsum: {letter} of {subscripts!r} is {extents[letter]}, and {size} in {term!r}"
+                    f"einsum: {letter} of {subscripts!r} is {extents[letter]}, but {size} in {term!r}"
                 )
     if unknown := {*result} - {*extents}:
         raise InputError(f"einsum: {unknown.pop()} of {subscripts!r} is in no operand")

@@ -105,10 +105,15 @@ def choose(nest: Nest, guide_for: GuideFor | None, threads: int = 1) -> tuple[Sc
         except (CompilerCrash, IllegalAction) as error:
             reasons.append(str(error))
     if guide_for:
-        reason = f"the last of {len(reasons)} proposals: {reasons[-1]}" if reasons else "it proposes none"
+        reason = (
+            f"the last of {len(reasons)} proposals: {reasons[-1]}"
+            if reasons
+            else "the policy proposes no schedule"
+        )
         warnings.warn(
-            f"{nest.statements[0]}: no schedule of the policy can be used ({reason}); the loops stay as they "
-            "are written, which may be many times as slow. Measure others with refine_seconds=10",
+            f"{nest.statements[0]}: no schedule of the policy can be used ({reason}). The loops "
+            "keep their written order, which may be many times slower. Measure others with "
+            "refine_seconds=10",
             RuntimeWarning,
             stacklevel=5,
         )

@@ -118,7 +118,7 @@ class ScheduledModule(nn.Module):
             if value.shape != shape:
                 raise InputError(
                     f"input {number} has the shape {tuple(value.shape)}; this module was optimized for "
-                    f"{shape}: optimize the module for that shape, too"
+                    f"{shape}: optimize the module for the new shape, too"
                 )
             if value.dtype != torch.float32 or value.device.type != "cpu":
                 found = f"{value.dtype} on {value.device}"

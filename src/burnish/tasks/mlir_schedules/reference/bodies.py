@@ -26,7 +26,7 @@ def dtype_of(element: Any) -> type[np.generic]:
         return np.int64
     if name.startswith(("f", "bf")):
         return np.float64
-    raise ProgramError(f"elements of the type {name}; known are floats, integers and index")
+    raise ProgramError(f"elements of the type {name} are not supported; expected floats, integers or index")
 
 
 def compute(op: Any, arguments: list[Array]) -> Array:
@@ -51,8 +51,8 @@ def compute(op: Any, arguments: list[Array]) -> Array:
     if name in FUNCTIONS:
         return np.asarray(FUNCTIONS[name](*arguments))
     raise ProgramError(
-        f"{name} in '{str(op).strip().splitlines()[0]}' is not known; "
-        f"known are {', '.join(sorted((*FUNCTIONS, *CONVERSIONS, 'arith.cmpf', 'arith.cmpi')))}"
+        f"{name} in '{str(op).strip().splitlines()[0]}' is not supported; expected "
+        f"{', '.join(sorted((*FUNCTIONS, *CONVERSIONS, 'arith.cmpf', 'arith.cmpi')))}"
     )
 
 
@@ -73,7 +73,9 @@ def constant(op: Any) -> Array:
             value = attribute.get_splat_value()
             return np.full(kind.shape, getattr(value, "value", value), dtype=dtype)
         return np.array(list(attribute), dtype=dtype).reshape(kind.shape)
-    raise ProgramError(f"'{str(op)[:80]}' has no elements in the text; expected dense<...> or an argument")
+    raise ProgramError(
+        f"'{str(op)[:80]}' has no elements in the program's text; expected dense<...> or an argument"
+    )
 
 
 def value_of(value: Any, known: Known, indices: list[Array]) -> Array:

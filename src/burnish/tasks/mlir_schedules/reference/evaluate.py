@@ -115,8 +115,8 @@ def _results(op: Any, known: Known) -> list[Array]:
     if op.name in FUNCTIONS or op.name in CONVERSIONS or op.name.startswith(("arith.c", "math.c")):
         return [compute(op, [known[operand] for operand in op.operands])]
     raise ProgramError(
-        f"{op.name} in '{str(op).strip().splitlines()[0][:120]}' is not known; "
-        f"known are operations of linalg, arith and math, and {', '.join(sorted(OPERATIONS))}"
+        f"{op.name} in '{str(op).strip().splitlines()[0][:120]}' is not supported; expected "
+        f"operations of linalg, arith and math, or {', '.join(sorted(OPERATIONS))}"
     )
 
 

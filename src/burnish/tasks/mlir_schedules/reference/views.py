@@ -27,7 +27,7 @@ def extents_of(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[int
                 found.setdefault(expression.position, extent)
     count = maps[0].n_dims
     if missing := set(range(count)) - set(found):
-        raise ProgramError(f"no operand says the extents of the loops {sorted(missing)}")
+        raise ProgramError(f"no operand has the extents of the loops {sorted(missing)}")
     return [found[loop] for loop in range(count)]
 
 
@@ -44,12 +44,14 @@ def view(array: Array, indexing: Any, extents: Sequence[int], writeable: bool = 
     for found, extent, stride in zip(linear, array.shape, array.strides, strict=True):
         if found is None:
             if writeable:
-                raise ProgramError(f"an output is written by {indexing}; expected a permutation of loops")
+                raise ProgramError(
+                    f"the indexing map of an output is {indexing}; expected a permutation of loops"
+                )
             return array[_indices(indexing, extents)]
         factors, constant = found
         ends = [factor * (count - 1) for factor, count in zip(factors, extents, strict=True)]
         if constant + sum(min(0, end) for end in ends) < 0 or constant + sum(map(_positive, ends)) >= extent:
-            raise ProgramError(f"{indexing} leaves an array of the shape {array.shape}")
+            raise ProgramError(f"{indexing} exceeds the bounds of an array of the shape {array.shape}")
         steps = [step + factor * stride for step, factor in zip(steps, factors, strict=True)]
         start.append(constant)
     shape = [count if step else 1 for count, step in zip(extents, steps, strict=True)]

@@ -49,7 +49,7 @@ class OpFamily:
         text = draft.text(self.write(draft, *extents))
         if draft.size_bytes > LARGEST_BYTES:
             raise InputError(
-                f"{name}: its tensors are {draft.size_bytes} bytes; expected {LARGEST_BYTES} at most"
+                f"{name}: its tensors have {draft.size_bytes} bytes; expected {LARGEST_BYTES} at most"
             )
         return text
 
@@ -235,5 +235,5 @@ def find(text: str) -> str:
     if family not in FAMILIES:
         raise UnknownName.among("family of programs", family, FAMILIES)
     if not NUMBERS.fullmatch(extents):
-        raise InputError(f"{text}: expected {family}:{FAMILIES[family].form}, numbers from 1 on")
+        raise InputError(f"{text}: expected {family}:{FAMILIES[family].form}, numbers of at least 1")
     return FAMILIES[family].text([int(number) for number in extents.split("x")], text)

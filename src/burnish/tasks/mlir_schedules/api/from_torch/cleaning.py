@@ -124,12 +124,15 @@ def _check(operation: Any) -> None:
     """
     if operation.name != "builtin.module" and not operation.name.startswith(DIALECTS):
         known = ", ".join(dialect.rstrip(".") for dialect in DIALECTS)
-        raise InputError(f"{operation.name} is needed; programs have operations of {known}")
+        raise InputError(f"the module needs {operation.name}; programs can have operations of {known}")
     line = str(operation).strip().splitlines()[0][:120]
     dense = bindings("ir").DenseElementsAttr | bindings("ir").FloatAttr | bindings("ir").IntegerAttr
     if operation.name == "arith.constant" and not isinstance(operation.attributes["value"], dense):
-        raise InputError(f"a constant in '{line}'; expected a parameter or a buffer of floats, an argument")
+        raise InputError(
+            f"there is a constant in '{line}'; expected a parameter or a buffer of floats, which "
+            "becomes an argument"
+        )
     for value in (*operation.operands, *operation.results):
         kind = value.type
         if hasattr(kind, "shape") and (not kind.has_static_shape or str(kind.element_type) != ELEMENT):
-            raise InputError(f"{kind} in '{line}'; programs have tensors of {ELEMENT} and of static shapes")
+            raise InputError(f"{kind} in '{line}'; expected tensors of {ELEMENT} with static shapes")

@@ -106,8 +106,8 @@ def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
             found = getattr(value, "dtype", type(value).__name__)
             raise InputError(
-                f"input {place} is {found}; expected a tensor of torch.float32. Where a module takes whole "
-                "numbers, as an embedding does, import the part that follows"
+                f"input {place} is {found}; expected a tensor of torch.float32. If a module takes "
+                "whole numbers, such as an embedding, import the part after it"
             )
 
 
