@@ -1,11 +1,11 @@
-"""Objectives and observations of a task; objectives that are made of others, by their texts.
+"""Objectives and observations of a task, and the texts of combined objectives.
 
 `text-bytes^0.7*seconds^0.3` is the weighted geometric mean of costs, so units do not matter. Its log reward
 is the weighted sum of log rewards: 0.7 log(bytes before / after) + 0.3 log(seconds before / after).
 
 `loaded-bytes while slowdown<=1.05 and code-growth<=1` is an objective within limits. Within the limits, a
 state's cost is exactly the objective's. A state above a limit costs more than double, growing with the
-excess. So it is never better in practice, and the cost still leads a search back.
+excess. So such a state is never better in practice, and its cost still leads a search back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Objective:
 
     @property
     def formula(self) -> Formula:
-        """The objectives and the limits that it is made of."""
+        """The objective's name, parsed into objectives and limits."""
         return parse_objective(self.name)
 
     @property
@@ -76,24 +76,24 @@ class Formula:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether it is made of several objectives, limits aside."""
+        """True if the formula combines several objectives, limits aside."""
         return len(self.exponents) > 1
 
     @property
     def names(self) -> frozenset[str]:
-        """The objectives that are measured for it."""
+        """The objectives to measure, those of the limits included."""
         return frozenset((*self.exponents, *(limit.objective for limit in self.limits)))
 
     @cached_property
     def unlimited(self) -> str:
-        """The text without its limits."""
+        """The formula's text without limits."""
         if not self.is_weighted:
             return next(iter(self.exponents))
         return "*".join(f"{name}^{exponent!r}" for name, exponent in self.exponents.items())
 
     @cached_property
     def text(self) -> str:
-        """The one text of this formula."""
+        """The formula's text in its normal form."""
         limits = AND.join(f"{limit.objective}<={limit.most:g}" for limit in self.limits)
         return f"{self.unlimited}{WHILE}{limits}" if limits else self.unlimited
 
@@ -104,7 +104,7 @@ class Formula:
         return math.prod(math.pow(measure(name), exponent) for name, exponent in self.exponents.items())
 
     def objective(self, known: Mapping[str, Objective]) -> Objective:
-        """Return the formula as an Objective; one objective without limits is that of the task itself.
+        """Return the formula as an Objective; a single one without limits is the task's own.
 
         Raises:
             UnknownName: an objective is not among `known`.

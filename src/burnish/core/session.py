@@ -56,7 +56,7 @@ class Session(ABC):
 
     @abstractmethod
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return the mask of legal actions, bool[n]; all False if the site does not (or no longer) exist."""
+        """Return the mask of legal actions, bool[n]; all False if there is no such site (any more)."""
 
     @abstractmethod
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
@@ -91,7 +91,8 @@ class Session(ABC):
         """Return the state's cost, above 0, or one site's share of the cost, 0 or above.
 
         Args:
-            objective: One of the task's, 'text-bytes^0.7*seconds^0.3', 'loaded-bytes while slowdown<=1.05'.
+            objective: The text of one of the task's objectives, of a weighted one such as
+                'text-bytes^0.7*seconds^0.3', or of one with limits: 'loaded-bytes while slowdown<=1.05'.
             site: A name from `sites()`, or "" for the whole program.
 
         Raises:
@@ -121,9 +122,9 @@ class Session(ABC):
         return ()
 
     def identities(self) -> dict[str, str]:
-        """Return the sites' identities, by name: equal for sites at which all actions do the same.
+        """Return the sites' identities, by name: equal for sites at which all actions have the same effect.
 
-        Hashes may collide, so a search only tries the result of one site at the other.
+        Hashes may collide, so a search measures one site's result at another site before it is kept.
         """
         return {}
 

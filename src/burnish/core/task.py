@@ -42,8 +42,8 @@ class Presentation:
 class TaskSettings:
     """User-facing settings of a task, and how they are applied.
 
-    `configure` takes texts by the settings' names, and the objective, because defaults may depend on it.
-    From Task.options it makes the same task again. `goal` turns an objective into the one that users of
+    `configure` takes texts by the settings' names, and the objective, because defaults may depend on it. With
+    Task.options, it makes the same task again. `goal` turns an objective into the one that users of
     `burnish optimize` mean, for example within limits.
     """
 
@@ -63,14 +63,14 @@ class TaskPolicies:
     trainings: Mapping[str, str] = field(default_factory=dict)
     """Trainings by algorithm name, as "module:function" of (config, folder, note) -> Training."""
     default_observations: str = ""
-    """If the compiler asks: 'module:function' that returns the observations along its own answers."""
+    """If the compiler asks: "module:function" that returns the observations along the compiler's answers."""
     shipped: Path | None = None
     """The folder of the policies shipped with another package's task: NAME.npz with NAME.card.json."""
 
 
 @dataclass(frozen=True)
 class SearchHints:
-    """Where searches for better traces begin, and how long a trace may be."""
+    """Starting points for searches, and limits of a trace's length."""
 
     initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
     max_trace: int = 60  # entries of a trace that a search proposes, without those joined site by site
@@ -91,7 +91,7 @@ class SearchHints:
 
 @dataclass(frozen=True)
 class Files:
-    """How programs are read and made into others, and how states are written."""
+    """Functions that read programs, vary them, and write states."""
 
     make_source: Callable[[], ProgramSource] | None = None  # None: files as they are
     emitters: Mapping[str, Emitter] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Checks:
-    """How results are checked, and repeated without burnish."""
+    """Functions that check results, and repeat them without burnish."""
 
     behaviour: Callable[[Program], Behaviour | None] | None = None
     """Returns the program's behaviour, which compares outputs; None if the program is not run."""
@@ -119,7 +119,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Task:
-    """The decisions of one compiler; the fields without a default are those that every task needs.
+    """The decisions of one compiler; every task needs the fields without a default.
 
     The openers are functions of a module (or partials of such functions), so that a worker process can
     import them.
@@ -145,7 +145,7 @@ class Task:
     shown: Presentation = field(default=Presentation(), repr=False)
     stages: tuple[Task, ...] = ()  # the tasks of a staged task: see burnish.core.staged
     shares: tuple[float, ...] = ()  # each stage's share of a search's budget
-    threads: bool = False  # several sessions of a process may work at the same time
+    threads: bool = False  # several sessions of a process may run at the same time
 
     @property
     def id(self) -> str:

@@ -45,8 +45,8 @@ def of_program(trace: Trace) -> Trace:
 def open_entry(draw: int, action: str = "") -> str:
     """Write an open entry, which stands for one of the legal entries in its state.
 
-    The number and the state alone decide which one; it has the action if a legal entry has it. Only
-    proposals of a search contain open entries: an applied trace contains the drawn entries instead.
+    The number and the state alone decide which one. If legal entries have the given action, it is one of
+    these. Only proposals of a search contain open entries: an applied trace contains the drawn ones.
     """
     return entry(action, f"?{draw}") if action else f"?{draw}"
 

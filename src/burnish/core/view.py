@@ -61,7 +61,7 @@ class Sited(Protocol):
 
 
 def first_places(session: Sited, count: int) -> tuple[str, ...]:
-    """Return the whole program and its first sites, at most `count`."""
+    """Return the whole program and the first of its sites, at most `count`."""
     return (WHOLE_PROGRAM, *(session.sites()[:count] if count else ()))
 
 

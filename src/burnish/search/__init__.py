@@ -1,4 +1,4 @@
-"""Searches: each a file, each works on every task.
+"""Search methods: one file each; every method works on every task.
 
 The rows of LoopTune's table (Grubisic et al. 2023) are greedy, greedy-2, beam-2-dfs, beam-4-dfs, beam-2-bfs,
 beam-4-bfs and random.
@@ -30,7 +30,7 @@ from burnish.search.sitewise import sitewise
 from burnish.search.spending import Progress
 
 LOOKAHEADS = (2, 3)  # of greedy-2, which looks two steps ahead; greedy looks one
-WIDTHS = (2, 4)  # of beam-2-dfs and beam-2-bfs, which go on from the two best children of each state
+WIDTHS = (2, 4)  # of beam-2-dfs and beam-2-bfs, which extend the two best children of each state
 
 SEARCHES: dict[str, Method] = {
     method.name: method

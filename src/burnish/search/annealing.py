@@ -20,8 +20,8 @@ def annealing(
 ) -> Proposals:
     """Run chains that accept a neighbour with probability min(1, exp(-log(new / old) / temperature)).
 
-    The temperature, in units of log cost, falls geometrically from `hot` to `cold` over so many
-    rounds; then every chain begins anew at the best state of all, hot again.
+    The temperature, in units of log cost, falls geometrically from `hot` to `cold` in `rounds` rounds. Then
+    every chain restarts at `hot` from the best state so far.
     """
     current = [space.best_initial] * chains
     best = space.best_initial

@@ -10,21 +10,21 @@ import numpy as np
 from burnish.core.trace import Trace
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
-UNKNOWN = 1e-6  # the share of the actions that a policy does not know: they come last
+UNKNOWN = 1e-6  # probability spread over all actions, so that those unknown to the policy come last
 
 
 def beam(space: SearchSpace, rng: np.random.Generator, *, width: int = 4, patience: int = 8) -> Proposals:
-    """Extend the `width` best traces by every action; with width 1 it is greedy search.
+    """Extend the `width` best traces by every action; width 1 is greedy search.
 
-    It ends when no extension is better than what it came from.
+    The search ends when no extension is cheaper than the best trace of the previous round.
 
-    With a policy it begins as narrow as the policy alone, and widens: see `widening`.
+    With a policy, the search starts with a beam of width 1 that follows the policy: see `widening`.
 
     Args:
-        space: What to choose from.
+        space: The search space.
         rng: Not used: the search is exhaustive.
-        width: How many traces are kept without a policy.
-        patience: After so many actions in a row that made nothing cheaper a guided beam ends.
+        width: The number of traces kept, without a policy.
+        patience: A guided beam ends after this many steps in a row without a lower cost.
     """
     if space.policy:
         yield from widening(space, patience)
@@ -41,10 +41,10 @@ def beam(space: SearchSpace, rng: np.random.Generator, *, width: int = 4, patien
 
 
 def widening(space: SearchSpace, patience: int) -> Proposals:
-    """Run beams of width 1, 2, 4, ..., in which each trace is extended by as many most probable actions.
+    """Run beams of width w = 1, 2, 4, ..., which extend each trace by its w most probable actions.
 
-    The first are greedy roll-outs of the policy. They begin at the empty trace and at as many of the best
-    initial traces. It ends when no action is left out any more and a wider beam has found nothing better.
+    Width 1 gives greedy roll-outs of the policy. Beams of width w start at the w best initial traces and at
+    the empty trace. The search ends when w covers all actions and the beams of this width gained nothing.
     """
     best = space.best_initial.cost
     roots = [item.trace for item in sorted(space.initial, key=lambda item: item.order)]
@@ -61,11 +61,11 @@ def widening(space: SearchSpace, patience: int) -> Proposals:
 def _guided(
     space: SearchSpace, root: Trace, width: int, patience: int
 ) -> Generator[Batch, list[Evaluation], float]:
-    """Run one beam from a trace, and return the lowest cost that it came by."""
+    """Run one beam from a trace, and return its lowest cost."""
     seen = yield Batch([root], space.legal | Ask.PREDICTION)
     front = [item for item in seen if not item.error]
     best = min((item.cost for item in front), default=math.inf)
-    log_probs = {item.trace: 0.0 for item in front}  # of what follows the root
+    log_probs = {item.trace: 0.0 for item in front}  # of the entries after the root
     stale = 0
     while front and stale < patience:
         extended: dict[Trace, float] = {}
@@ -86,7 +86,7 @@ def _guided(
 
 
 def _promised(state: Evaluation) -> float:
-    """Return the log of the cost that the critic expects in the end, or of the state's if that is less."""
+    """Return the log of the final cost that the critic predicts; at most the log of the state's own cost."""
     ahead = state.prediction.value if state.prediction else 0.0
     return math.log(state.cost) - max(0.0, ahead)
 
@@ -96,7 +96,7 @@ def _extensions(front: Iterable[Evaluation], space: SearchSpace) -> Batch:
 
 
 def _changed(parents: Iterable[Evaluation], children: Iterable[Evaluation]) -> list[Evaluation]:
-    """Keep one evaluation for each trace that is not its parent's, and drop the crashed."""
+    """Return one evaluation per new trace, without crashes and without traces equal to a parent's."""
     known = {parent.trace for parent in parents}
     kept = {child.trace: child for child in children if child.trace not in known and not child.error}
     return list(kept.values())

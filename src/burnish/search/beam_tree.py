@@ -1,4 +1,4 @@
-"""Beam search in a tree, as LoopTune has it (Grubisic et al. 2023): depth-first or breadth-first."""
+"""LoopTune's beam search in a tree (Grubisic et al. 2023), depth-first or breadth-first."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 
 def beam_tree(space: SearchSpace, rng: np.random.Generator, *, width: int, depth_first: bool) -> Proposals:
-    """Extend a trace by every action, go on from the `width` best, and from the best of each of those.
+    """Extend a trace by every action, then do the same with its `width` best children.
 
-    Depth-first goes down to the children of the best child, and backtracks where a trace may not be longer;
-    breadth-first is level by level. Unlike in `beam`, the children of different parents do not compete: there
-    are width^depth traces. No state is extended twice, whatever trace it is reached by.
+    Depth-first search descends to the best child, and backtracks when a trace has its maximal length.
+    Breadth-first search goes level by level. Unlike in `beam`, children of different parents do not compete:
+    there are width^depth traces. A state that several traces reach is extended only once.
 
     Args:
-        space: What to choose from.
+        space: The search space.
         rng: Not used: the search is exhaustive.
-        width: Children of each state that are extended.
-        depth_first: Which of them is the next one.
+        width: The number of children extended per state.
+        depth_first: True for depth-first search, False for breadth-first search.
     """
     ask = space.legal | Ask.DIGEST
     waiting = deque((yield Batch([space.best_initial.trace], ask)))

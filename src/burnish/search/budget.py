@@ -24,10 +24,10 @@ UNITS = {
 class Budget:
     """A limit in seconds, in evaluations (traces that were run and measured), or both.
 
-    With `patience`, a search also ends after so many evaluations in a row without a better trace. `workers`
-    are the processes that it has; by default one for each core, and one alone for a noisy objective.
-    `spare_seconds` come on top where they are too few for what they were spared for: a stage that follows.
-    Seconds are the wall's, or those of another `clock`.
+    With `patience`, a search also ends after that many evaluations in a row without a better trace. `workers`
+    is the number of processes: by default one per core, and only one for a noisy objective. `spare_seconds`
+    are reserved for the following stage; if they are too few for that stage, this search uses them. Seconds
+    are wall-clock time, or those of another `clock`.
     """
 
     seconds: float | None = None
@@ -48,7 +48,7 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """The one way in which it is written everywhere: '2s', '100 evaluations', '2s, 100 evaluations'."""
+        """The normal form of the text: '2s', '100 evaluations', '2s, 100 evaluations'."""
         parts = [] if self.seconds is None else [f"{self.seconds:.15g}s"]
         if self.evaluations is not None:
             parts.append(f"{self.evaluations} evaluation{'' if self.evaluations == 1 else 's'}")
@@ -59,7 +59,7 @@ class Budget:
         """Read '10s', '2m', '500 evaluations' ('500' for short), or time and evaluations with a comma.
 
         Raises:
-            InputError: it is none of these.
+            InputError: the text has another form.
         """
         check_class("budget", text, str, "a text, such as '10s'")
         values: dict[str, float] = {}
@@ -77,7 +77,7 @@ class Budget:
 
 
 def written(text: str) -> str:
-    """Return a budget's text as it is written everywhere; what is no plain budget ('short') as it is."""
+    """Return a budget's text in its normal form; return any other text, such as 'short', unchanged."""
     try:
         return Budget.parse(text).text
     except InputError:

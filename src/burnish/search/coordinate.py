@@ -1,4 +1,4 @@
-"""Coordinate descent where a compiler asks: change one answer at a time, and keep at once what gains."""
+"""Coordinate descent over a compiler's questions: change one answer at a time, and keep gains at once."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from burnish.core.trace import Trace
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
-TOGETHER = 8  # changes that are tried in one batch, each alone
-LARGEST = 4  # entries that are changed at once when none alone gains any more
+TOGETHER = 8  # trials in one batch
+LARGEST = 4  # most changes in one trial, when no single change gains any more
 
 
 class Change(NamedTuple):
-    """An entry that is appended to a trace, or taken back."""
+    """An entry to append to a trace, or to remove from it (`back`)."""
 
     text: str
     back: bool
 
 
 Effects = dict[Change, float]
-"""What a change did to the log of the cost when it was tried last."""
+"""By change: the difference that it made to the log of the cost in its last trial."""
 
 
 def coordinate_descent(space: SearchSpace, rng: np.random.Generator) -> Proposals:
-    """Try every other answer alone, keep what gains and go on from there, until nothing gains.
+    """Try each single change of an answer, keep the changes that gain, and repeat until nothing gains.
 
-    A sweep tries each open question's other answer, and to take back each answer that was given; the most
-    promising first: as the task has them in the first sweep, then by what the change did when it was tried
-    last. The gains of a batch are kept together where that is better than the best of them alone. Where no
-    single change gains, it tries a few at a time, drawn from those that cost least alone, and goes on from
-    what gains. Where nothing is asked, it is hill climbing.
+    A sweep tries the other answer to each open question, and the removal of each answer given so far. The
+    most promising changes come first: in the first sweep in the task's order, later by their last effect. If
+    several changes of a batch gain, all are kept if together they are cheaper than the best one. When no
+    single change gains, a few are tried together, mostly those that cost least; a gain starts the next
+    sweep. If the compiler asks nothing, this is hill climbing.
     """
     if not space.asks:
         yield from hill_climbing(space, rng)
@@ -58,7 +58,7 @@ def coordinate_descent(space: SearchSpace, rng: np.random.Generator) -> Proposal
 def _sweep(
     current: Evaluation, changes: Sequence[Change], effects: Effects
 ) -> Generator[Batch, list[Evaluation], Evaluation]:
-    """Try each change once, alone; return where the gains led."""
+    """Try each change once, by itself; return the evaluation with all kept changes."""
     for begin in range(0, len(changes), TOGETHER):
         together = changes[begin : begin + TOGETHER]
         evaluations = yield Batch([changed(current.trace, [change]) for change in together])
@@ -78,9 +78,10 @@ def _sweep(
 def _several(
     current: Evaluation, changes: Sequence[Change], effects: Effects, rng: np.random.Generator
 ) -> Generator[Batch, list[Evaluation], Evaluation]:
-    """Try a few changes at a time until that gains; return `current` where there are too few to draw from.
+    """Try a few changes at a time until a trial gains; return `current` if fewer than two can be drawn.
 
-    They are drawn with a probability of 1 / rank, since what they cost alone differs by orders of magnitude.
+    A change's probability is proportional to 1 / rank, because the effects of single changes differ by orders
+    of magnitude.
     """
     known = sorted(
         (change for change in changes if math.isfinite(effects.get(change, math.inf))),
@@ -103,7 +104,7 @@ def _several(
 
 
 def changed(trace: Trace, changes: Iterable[Change]) -> Trace:
-    """Return a trace without the last of each entry that is taken back, and with the others appended."""
+    """Apply changes to a trace: a removal deletes the last equal entry, the others append their entries."""
     entries = list(trace)
     for change in changes:
         if change.back and change.text in entries:

@@ -1,4 +1,4 @@
-"""A search for programs whose sites do not touch each other: one evaluation is a trial of its own at each."""
+"""Search in programs with independent sites: one evaluation is a separate trial at every site."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from burnish.core.trace import Trace, entries_at
 from burnish.search.sitewise import sitewise
 from burnish.search.space import NOT_TRIED, Ask, Batch, Evaluation, Proposals, SearchSpace
 
-BATCHES = (3, 5, 8)  # trials until what was found is evaluated together: few at first, for a short budget
-LONGEST = 8  # entries at a site
-ATTEMPTS = 12  # to draw what was not tried at a site
-FRESH = 0.15  # of the entries that are drawn: whatever they were worth
-TRUST = 20.0  # trials that what an action was worth before counts as
-INERT = 0.05  # times as likely, where an action alone changed nothing
+BATCHES = (3, 5, 8)  # trials before all sites' best entries are evaluated together: few for short budgets
+LONGEST = 8  # most entries at a site
+ATTEMPTS = 12  # to draw entries that were not tried at the site
+FRESH = 0.15  # probability spread evenly over all actions, whatever their gains
+TRUST = 20.0  # trials that an action's prior gain counts for
+INERT = 0.05  # factor of an action's probability at a site where it changed nothing by itself
 
 Cost = tuple[float, float]
-"""Of a site: without the price of what all sites share, and that price."""
+"""A site's cost without the price of its share under a program-wide limit, and that price."""
 
 
 def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     """Search at every site at once, from the best initial trace.
 
-    The first trials are what gained at sites of other programs (SearchSpace.suffixes), each at every site.
-    Then each trial is one trace, in which every site has a variation of its own of the best entries that it
-    has seen: one more, one less, or another one. Actions are drawn by what they were worth: what a trial with
-    them gained, of all that sites cost, here and before (SearchSpace.prior_gains). Now and then all sites'
-    best entries are evaluated together, and with each action that is for the whole program only.
+    The first trials are suffixes that gained at sites of other programs (SearchSpace.suffixes), each at every
+    site. After them, a trial is one trace with a separate variation at each site: the site's best entries
+    with one added, removed or replaced. Actions are drawn in proportion to their mean gain, as a share of all
+    sites' costs, in this program and in others (SearchSpace.prior_gains). After each batch, the best entries
+    of all sites are evaluated together, at times also with each action for the whole program only.
 
-    Where sites touch each other, or have no costs of their own, it is sitewise search. What sites share
-    under a limit is free while there is room, and has its price afterwards.
+    If sites are not independent, or have no costs of their own, this is sitewise search. Shares under a
+    program-wide limit are free until the limit is exceeded; from then on they have their price.
     """
     if not (space.independent_sites and space.site_actions):
         yield from sitewise(space, rng)
@@ -66,10 +66,10 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
 
 @dataclass
 class _Site:
-    """What was tried at one, and what that cost."""
+    """The trials at one site, and their costs."""
 
     seen: dict[Trace, Cost]
-    inert: set[str] = field(default_factory=set)  # actions that changed nothing, alone
+    inert: set[str] = field(default_factory=set)  # actions that changed nothing by themselves
 
     def best(self, price: float) -> Trace:
         return min(self.seen, key=lambda one: (self.value(one, price), len(one), one))
@@ -80,7 +80,7 @@ class _Site:
 
 
 class _Local:
-    """Local search at all sites, and what actions were worth to them."""
+    """Local search at all sites, and the gains of actions there."""
 
     def __init__(self, space: SearchSpace, current: Evaluation, rng: np.random.Generator) -> None:
         self.actions = space.site_actions
@@ -90,7 +90,7 @@ class _Local:
         self._first = deque(space.suffixes)
         self._kinds = {action: Action.parse(action).kind for action in self.actions}
         known = np.array([space.prior_gains.get(action, 0.0) for action in self.actions])
-        self._gained = TRUST * known  # of all sites' costs, summed over the trials with each action
+        self._gained = TRUST * known  # as shares of all sites' costs, summed over the trials with each action
         self._trials = np.full(len(self.actions), TRUST)
         self._index = {action: i for i, action in enumerate(self.actions)}
         self._all = max(1.0, sum(free for site in self.sites.values() for free, _ in site.seen.values()))
@@ -100,7 +100,7 @@ class _Local:
         return {name: site.best(self.price) for name, site in self.sites.items()}
 
     def draw(self) -> dict[str, Trace]:
-        """Return other entries for each site; the best ones where nothing else was found."""
+        """Return the next entries to try at each site; the site's best ones if no untried ones are found."""
         if self._first:
             return dict.fromkeys(self.sites, self._first.popleft())
         worth = self._gained / self._trials
@@ -109,7 +109,7 @@ class _Local:
         return {name: self._vary(site, worth) for name, site in self.sites.items()}
 
     def learn(self, drawn: dict[str, Trace], trial: Evaluation) -> None:
-        """Note what a trial cost every site."""
+        """Record a trial's cost at every site."""
         if trial.error or not trial.site_costs:
             return
         costs = _costs(trial)
@@ -138,7 +138,7 @@ class _Local:
         return best
 
     def _varied(self, best: Trace, likely: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trace:
-        """Return entries with one more, one less, or another one; at times with two such changes."""
+        """Return entries with one added, removed or replaced; one time in three, with two such changes."""
         entries = list(best)
         for _ in range(1 + (self._rng.random() < 1 / 3)):
             edit = self._rng.random()

@@ -1,4 +1,4 @@
-"""The evaluator of searches, from traces to costs: on all cores, every shared prefix once."""
+"""The evaluator of traces for searches: it uses all cores, and applies each shared prefix once."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from burnish.search.problem import Problem
 from burnish.search.space import NOT_TRIED, Ask, Batch, Evaluation, SiteTrials, Trial
 from burnish.workers.worker import Worker, wait
 
-CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
-GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew
+CHUNK = 6  # traces sent to a worker at a time: enough to share prefixes, few enough to balance the load
+GRACE_SECONDS = 1.0  # after the end of partial batches and site trials: a killed worker must start again
 
 
 Tried = TypeVar("Tried", bound=Trace | Trial)
@@ -38,60 +38,62 @@ class BudgetSpent(BurnishError):
 
 
 class Evaluator:
-    """Evaluates batches of traces on worker processes and keeps what it has seen.
+    """Evaluates batches of traces in worker processes, and caches the evaluations.
 
-    What a trace costs does not depend on how many workers there are or what they did before.
+    The cost of a trace does not depend on the number of workers or on their earlier work.
 
     Attributes:
-        trials: Traces that were evaluated, of whole programs and of sites alone.
-        illegal: Entries of those that were illegal where they came, and so left out.
-        policy: Whose predictions batches may ask for.
+        trials: The number of evaluated traces of the program, and of suffixes at isolated sites.
+        illegal: The number of entries left out of the program's traces because they were illegal there.
+        policy: The policy whose predictions a batch may ask for (Ask.PREDICTION).
     """
 
     def __init__(self, problem: Problem, *, workers: int | None, clock: Clock = WALL) -> None:
-        """Start the worker processes, by default one for each core; the clock says when batches end."""
+        """Start the worker processes, by default one per core; the ends of batches are times of `clock`."""
         self.trials = 0
         self.crashes = 0
         self.illegal = 0
-        self._spent = Fraction(0)  # evaluations; a site alone, of n, is 1/n of one
+        self._spent = Fraction(0)  # evaluations; a trial at one of n isolated sites counts as 1/n
         self.policy: StatePolicy | None = None
         self._setup = (problem.task.open, problem.program, problem.goal)
         self._known: dict[tuple[Trace, Ask], Evaluation] = {}
-        self._at_sites: dict[tuple[Trace, Trial], Evaluation] = {}  # by the trace before
+        self._at_sites: dict[tuple[Trace, Trial], Evaluation] = {}  # by the trace before, and the trial
         self._begins: dict[tuple[Trace, str], float] = {}  # the costs of isolated sites after a trace
-        self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace, with identities
+        self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace: sites with identities
         self.workers = [Worker(problem.limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = problem.limits.deadline_seconds
         self._clock = clock
         for worker in self.workers:
             worker.clock = clock
             if isinstance(clock, ProcessorClock):
-                worker.spin_seconds = 0.0  # to look again and again would be paid for
+                worker.spin_seconds = 0.0  # busy-waiting would count as processor time
 
     @property
     def evaluations(self) -> int:
-        """How many evaluations were made; sites alone count together."""
+        """The number of evaluations; one trial at each isolated site counts as one evaluation."""
         return int(self._spent)
 
     def now(self) -> float:
-        """Return the time by the clock."""
+        """Return the clock's time in seconds."""
         return self._clock.now(worker.pid for worker in self.workers if worker.pid)
 
     def evaluate(
         self, batch: Batch | SiteTrials, *, most: int | None, end: float | None
     ) -> Iterator[Evaluation]:
-        """Yield what evaluating each distinct new trace gave, as it comes; `known` has them all then.
+        """Yield the evaluation of each distinct new trace as it arrives; then `known` returns the batch's.
 
-        Where there is an `end`, what is cheaper than all before also comes before its trace is done: the rest
-        of the trace may take too long. Of sites alone nothing is yielded: it says nothing of the program.
+        With `end`, states cheaper than all before are also yielded before their trace is finished, because
+        the rest of the trace may take too long. Trials at isolated sites yield nothing: they do not give the
+        program's cost.
 
         Args:
-            batch: The traces.
-            most: Evaluate only so many of the new ones, the first of the batch.
-            end: When to give up, by the clock.
+            batch: The traces or trials.
+            most: The number of evaluations left: of more new traces, only the first ones are evaluated.
+            end: The clock's time at which to give up.
 
         Raises:
-            BudgetSpent: `most` or `end` cut the batch short, and it is neither partial nor of sites alone.
+            BudgetSpent: `most` or `end` cuts the batch short. A partial batch or site trials raise it only if
+                work that has begun takes more than GRACE_SECONDS beyond `end`.
         """
         if isinstance(batch, SiteTrials):
             self._evaluate_sites(batch, most, end)
@@ -112,7 +114,7 @@ class Evaluator:
             self._predict([(trace, batch.ask) for trace in kept])
 
     def known(self, batch: Batch | SiteTrials) -> list[Evaluation]:
-        """Return the evaluations of a batch that was evaluated, in its order."""
+        """Return the evaluations of a finished batch, in the batch's order."""
         if isinstance(batch, SiteTrials):
             return [
                 self._at_sites.get((batch.base, trial)) or Evaluation(trial.suffix, math.inf, error=NOT_TRIED)
@@ -126,16 +128,16 @@ class Evaluator:
         ]
 
     def observe(self, trace: Trace, space: str) -> Observed:
-        """Return an observation of the state after a trace, which the compiler has checked.
+        """Return an observation of the state after a trace; the compiler verifies the state first.
 
         Raises:
-            CompilerCrash: it does not survive that.
+            CompilerCrash: the state is broken, or the compiler crashes.
         """
         observed: Observed = self.look(trace, methodcaller("observe", space))
         return observed
 
     def look(self, trace: Trace, look: Callable[[Session], T]) -> T:
-        """Return what a function, which is sent to a worker, sees in that state.
+        """Send `look` to a worker, and return its result for a session in the state after a trace.
 
         Raises:
             CompilerCrash: see `observe`.
@@ -145,21 +147,21 @@ class Evaluator:
         return seen
 
     def close(self) -> None:
-        """End the workers."""
+        """End the worker processes."""
         for worker in self.workers:
             worker.close()
 
     def _evaluate_sites(self, batch: SiteTrials, most: int | None, end: float | None) -> None:
-        """Evaluate the new trials, those at equal sites once, while there is a budget for them.
+        """Evaluate the new trials within the budget; equal sites share one evaluation.
 
-        One evaluation is left: the trace that joins the best trials has to be measured.
+        One evaluation is left for the trace that joins the best trials.
         """
         parts = self._parts_after(batch.base, end)
         if not parts:
             return
         left = math.inf if most is None else len(parts) * (most - 1 - self._spent % 1)
-        first: dict[str, str] = {}  # site, by identity
-        equal: dict[Trial, list[Trial]] = {}  # by the trial that stands for all
+        first: dict[str, str] = {}  # the first site with each identity
+        equal: dict[Trial, list[Trial]] = {}  # by the one trial that is evaluated for all of its list
         for trial in dict.fromkeys(batch.trials):
             if trial.site not in parts:
                 error = "the site cannot be isolated"
@@ -181,13 +183,13 @@ class Evaluator:
             self._at_sites |= {(batch.base, trial): evaluation for trial in equal[tried]}
 
     def _parts_after(self, trace: Trace, end: float | None) -> dict[str, tuple[Part, str]]:
-        """Return each site alone as it is after a trace, with its identity."""
+        """Return the isolated sites in the state after a trace, with their identities, by name."""
         if trace in self._parts:
             return self._parts[trace]
         found: dict[str, tuple[Part, str]] = {}
-        if end is not None and end <= self.now():  # a worker that is cut short has to begin anew
+        if end is not None and end <= self.now():  # a worker that is cut off must start again
             return found
-        worker = self.workers[0]  # which evaluates what comes alone, and has the state
+        worker = self.workers[0]  # evaluates single traces, so its cache has the state
         worker.until = math.inf if end is None else end
         try:
             for part, identity in worker.stream(take_parts, *self._setup, trace):
@@ -200,7 +202,7 @@ class Evaluator:
         return found
 
     def _predict(self, keys: Sequence[tuple[Trace, Ask]]) -> None:
-        """Put predictions in the place of the states, which may be large, of what was evaluated."""
+        """Replace the states in evaluations, which may be large, by the policy's predictions."""
         seen = [(key, state) for key in keys if (state := self._known[key].state)]
         if not seen or not self.policy:
             return
@@ -218,10 +220,10 @@ class Evaluator:
     def _run(
         self, chunks: deque[_Chunk[Tried]], end: float | None, *, soft: bool = False
     ) -> Iterator[tuple[Evaluation, Tried | None]]:
-        """Yield evaluations, each with its trace or trial; with None before the end of the trace.
+        """Yield evaluations, each with its trace or trial; with None for a state before the end of a trace.
 
-        At the end all workers are killed; a `soft` one waits for what they have begun, if anything. After it
-        nothing is begun.
+        At `end`, all running workers are killed and BudgetSpent is raised. With `soft`, they first get
+        GRACE_SECONDS to finish the chunks that they have begun. After `end`, no chunk begins.
         """
         if chunks and end is not None and self.now() >= end:
             if soft:
@@ -270,9 +272,9 @@ class Evaluator:
     def _crashed(
         self, error: str, unanswered: _Chunk[Tried], chunks: deque[_Chunk[Tried]]
     ) -> Iterator[tuple[Evaluation, Tried]]:
-        """Blame the trace or trial that was evaluated; give the others of its chunk to the next worker."""
+        """Yield a failed evaluation of the first unanswered item; put the others back for another worker."""
         self.crashes += 1
-        if not unanswered.items:  # it died after its last answer
+        if not unanswered.items:  # the worker died after its last answer
             return
         item, *others = unanswered.items
         if others:
@@ -290,7 +292,7 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class _Chunk(Generic[Tried]):
-    """Traces for a worker, or trials at a site, and the function that evaluates them there."""
+    """Traces, or trials at one site, for one worker, and the function that evaluates them there."""
 
     call: Callable[[Sequence[Tried]], Iterator[tuple[Evaluation, bool]]]
     items: list[Tried]

@@ -11,16 +11,16 @@ from burnish.search.mutation import cross
 from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 POPULATION = 32
-ELITE = 8  # of them, which survive whatever comes
-TOURNAMENT = 3  # drawn at random, of which the best is a parent
-CROSSOVER = 0.6  # the share of candidates that have two parents
-IMMIGRANTS = 6  # of every generation: a random initial trace with a short random suffix
+ELITE = 8  # the best traces of the population, which always survive
+TOURNAMENT = 3  # traces drawn at random; the best of them becomes a parent
+CROSSOVER = 0.6  # the share of children that have two parents
+IMMIGRANTS = 6  # per generation: random initial traces with short random suffixes
 
 
 def genetic(space: SearchSpace, rng: np.random.Generator) -> Proposals:
-    """Evolve traces: tournament selection, one-point crossover, mutation; the best survive.
+    """Evolve traces: tournament selection, cut-and-splice crossover, mutation; the best survive.
 
-    The first generation is the initial traces, and as many mutants of the better ones as there is room for.
+    The population starts with the initial traces. Each generation adds POPULATION - ELITE candidates.
     """
     alive = _distinct(space.initial)
     while True:
@@ -38,7 +38,7 @@ def genetic(space: SearchSpace, rng: np.random.Generator) -> Proposals:
 
 
 def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:
-    """Sort by cost and keep one of each trace, and at most two of each cost."""
+    """Sort by cost, without crashes; keep one evaluation per trace, and at most two per cost."""
     kept: dict[Trace, Evaluation] = {}
     costs: dict[float, int] = {}
     for candidate in sorted(candidates, key=lambda item: item.order):
@@ -50,5 +50,5 @@ def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:
 
 
 def _select(alive: Sequence[Evaluation], rng: np.random.Generator) -> Evaluation:
-    """Return the best of some drawn at random; `alive` is sorted."""
+    """Return the best of TOURNAMENT random traces; `alive` is sorted, best first."""
     return alive[int(rng.integers(len(alive), size=TOURNAMENT).min())]

@@ -10,10 +10,10 @@ from burnish.search.space import Batch, Proposals, SearchSpace
 def hill_climbing(
     space: SearchSpace, rng: np.random.Generator, *, neighbours: int = 16, patience: int = 12
 ) -> Proposals:
-    """Move to the best of some random neighbours unless it is worse, and restart now and then.
+    """Move to the best of some random neighbours unless it is worse; restart after a series without gains.
 
-    That is after `patience` rounds without a gain. A restart begins at a random trace behind an initial
-    trace that is drawn, too.
+    A restart follows more than `patience` rounds without a gain. It begins at a random initial trace with a
+    random suffix.
     """
     current, stale = space.best_initial, 0
     while True:

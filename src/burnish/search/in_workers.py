@@ -1,4 +1,4 @@
-"""The part of a search that runs in its worker processes: from traces to states, every shared prefix once."""
+"""The part of a search that runs in worker processes: it applies traces, each shared prefix once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from burnish.search.space import Ask, Evaluation, Trial
 
 T = TypeVar("T")
 
-KNOWN = 4096  # isolated sites whose states' costs a worker process keeps
+KNOWN = 4096  # isolated sites for which a worker process caches the costs of states
 
-_costs: Recent[tuple[str, str, str], dict[str, float]] = Recent(KNOWN)  # of a worker process, by digest
-_trees: dict[tuple[str, str], PrefixTree] = {}  # of a worker process
+_costs: Recent[tuple[str, str, str], dict[str, float]] = Recent(KNOWN)  # of this process; costs by digest
+_trees: dict[tuple[str, str], PrefixTree] = {}  # of this process: at most one, of its last program
 
 
 def evaluate_traces(
@@ -34,15 +34,15 @@ def evaluate_traces(
     inputs: PolicyInputs,
     early: bool,
 ) -> Iterator[tuple[Evaluation, bool]]:
-    """Evaluate traces in a worker process, one after the other; yield each with True.
+    """Evaluate traces in a worker process, one after the other; yield each evaluation with True.
 
     Args:
-        opener: Of the program.
-        program: What they are applied to.
-        objective: What to measure.
-        traces: Which.
-        ask: What else to say of each.
-        inputs: Of the policy whose predictions are asked for.
+        opener: Opens the program.
+        program: The program to which the traces apply.
+        objective: The objective to measure.
+        traces: The traces to evaluate.
+        ask: The parts of each evaluation beside the cost.
+        inputs: The inputs of the policy whose predictions are asked for.
         early: Also yield states that are cheaper than all before, as soon as they are reached, with False.
     """
     tree = _tree(opener, program)
@@ -56,18 +56,18 @@ def evaluate_traces(
 def evaluate_at_site(
     part: Part, objective: Objective, begin: float | None, trials: Sequence[Trial]
 ) -> Iterator[tuple[Evaluation, bool]]:
-    """Evaluate suffixes at one site, isolated from its program: milliseconds where the program takes seconds.
+    """Evaluate suffixes at one isolated site: this takes milliseconds if the whole program takes seconds.
 
-    Many suffixes change nothing, or lead to the same state: code is generated once for each state.
+    Many suffixes change nothing or lead to the same state, so each state is measured only once.
 
     Args:
-        part: The site after the common trace.
-        objective: What to measure.
-        begin: The cost of the site there, where it is known.
+        part: The isolated site, in the state after the common trace.
+        objective: The objective to measure.
+        begin: The site's cost in that state, if known.
         trials: The suffixes, all at this site.
 
     Yields:
-        Each evaluation, whose `site_costs` has the cost of the site, with True.
+        Each evaluation with True; its `site_costs` holds the cost of the site.
     """
     root = part.open(part.program)
     key = (part.program.digest, repr(part.open), objective.name)
@@ -93,7 +93,7 @@ def evaluate_at_site(
 
 
 def look_at(opener: Opener, program: Program, trace: Trace, look: Callable[[Session], T]) -> T:
-    """Verify the state after a trace and look at it, in a worker process."""
+    """Verify the state after a trace, in a worker process, and return the result of `look` for it."""
     session = _tree(opener, program).reach(trace)
     session.verify()
     seen = look(session)
@@ -104,7 +104,7 @@ def look_at(opener: Opener, program: Program, trace: Trace, look: Callable[[Sess
 def take_parts(
     opener: Opener, program: Program, objective: Objective, trace: Trace
 ) -> Iterator[tuple[Part, str]]:
-    """Yield each site that can be isolated, with its identity, in the state after a trace; in a worker."""
+    """Yield each site that can be isolated after a trace, with its identity; runs in a worker process."""
     session = _tree(opener, program).reach(trace)
     identities = session.identities()
     for site in session.sites():

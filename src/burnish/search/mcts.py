@@ -1,4 +1,4 @@
-"""Monte-Carlo tree search with a policy and a value, as in AlphaZero (Silver et al. 2018), over traces."""
+"""Monte-Carlo tree search over traces with a policy and a value, as in AlphaZero (Silver et al. 2018)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 from burnish.core.trace import Trace
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
-BASE = 19652.0  # AlphaZero's c_base: when exploration begins to count for more
+BASE = 19652.0  # AlphaZero's c_base: the number of visits at which exploration begins to weigh more
 
-Step = tuple["Node", int]  # a node, and which of its children
+Step = tuple["Node", int]  # a node and the index of a child
 
 
 @dataclass(eq=False)
 class Node:
-    """A state that was evaluated, and what is known of the n ways on from it."""
+    """An evaluated state, and the statistics of its n possible children."""
 
-    value: float  # its own
+    value: float  # of the state itself
     trace: Trace
-    suffixes: Sequence[Trace]  # that lead from it to its children
-    priors: NDArray[np.float64]  # [n], of the policy
-    visits: NDArray[np.int64]  # [n], evaluations below each child, its own among them
-    totals: NDArray[np.float64]  # [n], the sums of their values
-    pending: NDArray[np.int64]  # [n], evaluations below that are under way
-    alive: NDArray[np.bool_]  # [n], False where nothing is left to be tried
+    suffixes: Sequence[Trace]  # the entries from this node to each child
+    priors: NDArray[np.float64]  # [n], probabilities of the children, by the policy or the space's prior
+    visits: NDArray[np.int64]  # [n], finished evaluations in each child's subtree, including its own
+    totals: NDArray[np.float64]  # [n], sums of the values of these evaluations
+    pending: NDArray[np.int64]  # [n], evaluations under way in each child's subtree
+    alive: NDArray[np.bool_]  # [n], False if the child's subtree has nothing left to try
     children: dict[int, Node] = field(default_factory=dict)
 
     @classmethod
     def new(cls, value: float, trace: Trace, suffixes: Sequence[Trace], priors: NDArray[np.float64]) -> Node:
-        """Return a node whose children are all unknown; those with a prior of 0 cannot be."""
+        """Return a node without visited children; children with a prior of 0 are never tried."""
         nothing = np.zeros(len(suffixes))
         counts = nothing.astype(np.int64)
         return cls(value, trace, suffixes, priors, counts, nothing, counts.copy(), priors > 0)
@@ -48,19 +48,19 @@ def mcts(
     uniform: float = 0.1,
     rollout: int = 4,
 ) -> Proposals:
-    """Grow a tree of traces where the policy and what was found so far promise most.
+    """Grow a tree of traces where the policy and the values so far promise most.
 
-    A state's value is -log(cost), plus the critic's log(cost now / cost in the end) where that is above 0: a
-    trace may stop anywhere. The children of the root are the initial traces; the empty trace is one of them.
+    A state's value is -log(cost), plus the critic's log(cost now / final cost) if that is above 0, because a
+    trace may stop anywhere. The children of the root are the initial traces, including the empty one.
 
     Args:
-        space: What to choose from. Without a policy its prior says what is probable, else all is alike.
+        space: The search space. Without a policy, its prior gives the probabilities, or all are equal.
         rng: Breaks ties, and draws roll-outs.
-        batch: So many leaves are evaluated together, fewer where the policy is sure of what comes next.
-        exploration: AlphaZero's c_init, which is 1.25 there: here are many more actions.
-        uniform: The share of the priors that is the same for all actions: no policy is always right.
-        rollout: A leaf is also worth what a random trace up to this length behind it leads to, which is an
-            evaluation more; 0 leaves that out, for policies that know better.
+        batch: The most leaves evaluated together; fewer if the selection returns to a leaf of the batch.
+        exploration: AlphaZero's c_init: 1.25 there; larger here, because there are many more actions.
+        uniform: The share of the priors that is equal for all actions, because no policy is always right.
+        rollout: The most entries of a random suffix. It is evaluated after each leaf, at the price of one
+            more evaluation, and the leaf gets the better value. 0: no suffix, for good policies.
     """
     root = _root(space.initial)
     while root.alive.any():
@@ -79,14 +79,14 @@ def mcts(
 
 
 def puct(node: Node, exploration: float) -> NDArray[np.float64]:
-    """Score a node's children: Q(s, a) + C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)), -inf for dead ones.
+    """Score a node's children: Q(s, a) + C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)), -inf if not alive.
 
     C(s) = log((1 + N(s) + BASE) / BASE) + exploration; N(s) counts the node's own evaluation. Q is the mean
-    of the values, put between 0 and 1 by the least and the largest of the node's and its children's, as
-    values have no bounds here: mctx's qtransform_by_parent_and_siblings. What is under way counts as visits
-    of value 0: virtual losses. The unvisited are worth what the node is, less the share of the priors that
-    is visited: Leela Chess Zero's first-play urgency. So a sure policy is trusted through states that are
-    worse, and without one breadth comes before going down where nothing gets better.
+    value, scaled to [0, 1] by the least and the largest value of the node and its children, because values
+    have no bounds here (mctx's qtransform_by_parent_and_siblings). Evaluations under way count as visits of
+    value 0 (virtual losses). The Q of an unvisited child is the node's scaled value times the unvisited share
+    of the priors (Leela Chess Zero's first-play urgency). So the search follows a confident policy through
+    worse states. Without a policy, it prefers breadth to depth where no child improves.
     """
     seen = node.visits > 0
     means = np.divide(node.totals, node.visits, out=np.full(len(seen), node.value), where=seen)
@@ -101,14 +101,14 @@ def puct(node: Node, exploration: float) -> NDArray[np.float64]:
 
 
 def back_up(path: Sequence[Step], value: float) -> None:
-    """Count a leaf's value at every step of the way to it."""
+    """Add a visit with a leaf's value at every step of the path to the leaf."""
     for node, i in path:
         node.visits[i] += 1
         node.totals[i] += value
 
 
 def _root(initial: Sequence[Evaluation]) -> Node:
-    """Return a node above the initial traces, whose costs count as a visit of each."""
+    """Return the root, whose children are the initial traces; the cost of each counts as one visit."""
     values = np.array([-math.log(item.cost) for item in initial])
     priors = np.full(len(initial), 1 / len(initial))
     root = Node.new(values.min(), (), [item.trace for item in initial], priors)
@@ -118,7 +118,7 @@ def _root(initial: Sequence[Evaluation]) -> Node:
 
 
 def _leaves(root: Node, most: int, exploration: float, rng: np.random.Generator) -> list[list[Step]]:
-    """Select ways to leaves, until one leads where another of them does."""
+    """Select paths to at most `most` leaves; stop at a leaf that is already selected."""
     leaves: list[list[Step]] = []
     while len(leaves) < most:
         node, path = root, list[Step]()
@@ -144,7 +144,7 @@ def _value(evaluation: Evaluation) -> float:
 
 
 def _add(path: list[Step], evaluation: Evaluation, child: Node, longest: int) -> None:
-    """Put an evaluated leaf into the tree, unless it crashed or is what it came from."""
+    """Add an evaluated leaf to the tree, unless it crashed or equals its parent; mark dead subtrees."""
     for node, i in path:
         node.pending[i] -= 1
     parent, at = path[-1]

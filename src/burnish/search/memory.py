@@ -1,9 +1,9 @@
-"""A memory of what earlier searches found, across files and builds: a later one begins with it.
+"""A memory of earlier searches' results, across files and builds: later searches start from them.
 
-A program is recognised by its sites. Each has an identity (Session.identities), so a function that another
-file, or yesterday's version of this one, had as well is known whatever else changed. A program that has most
-of its sites in common with an earlier one begins with that one's trace, and with what was best, behind the
-same sequence, at every site that is known from anywhere.
+A program is recognised by the identities of its sites (Session.identities). So a function is recognised if
+another file, or an older version of the same file, contained it, whatever else changed. A search starts from
+the whole-program entries of earlier programs that share at least half of its program's sites. To these it
+adds, at each known site, the best entries that any program had after the same whole-program entries.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
 
-ALIKE = 0.5  # of a program's sites, which another one must have for its trace to be tried
-TRIED = 3  # of these, the most alike first
-PATIENCE_SECONDS = 10.0  # for another process that writes
+ALIKE = 0.5  # share of a program's sites that an earlier program must have for its trace to be tried
+TRIED = 3  # most earlier programs whose traces are tried, the most alike first
+PATIENCE_SECONDS = 10.0  # to wait for another process that writes
 
 _SCHEMA = """
 -- digest: Program.key
@@ -39,14 +39,14 @@ CREATE INDEX IF NOT EXISTS by_program ON sites (program);
 
 @dataclass
 class Memory:
-    """Of one search: guides that begin with what the file has, and go on with another guide.
+    """The memory of one search: makes guides that propose the file's traces before those of another guide.
 
     Attributes:
-        path: A SQLite database, which is made where there is none; processes may share it.
-        task: Whose traces. What was found with other options is not looked at.
-        program: What is searched.
-        objective: What is minimised.
-        guide_for: The guide after that.
+        path: A SQLite database, created if missing; processes may share it.
+        task: The task of the traces; results with other options are ignored.
+        program: The program of the search.
+        objective: The objective to minimise.
+        guide_for: Makes the other guide.
     """
 
     path: Path
@@ -57,16 +57,16 @@ class Memory:
     _identities: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, session: Session) -> Guide:
-        """Look at the program as it is opened.
+        """Return the guide for the opened program, with the remembered traces first.
 
         Raises:
-            InputError: the file is no such database, or cannot be written.
+            InputError: the file is not such a database, or cannot be written.
         """
         guide = self.guide_for(session) if self.guide_for else Guide()
         return replace(guide, initial_traces=first_of(self.look_up(session), guide.initial_traces))
 
     def look_up(self, session: Session) -> list[Trace]:
-        """Return what to begin with in a program that is opened, the most promising first.
+        """Return the remembered traces for an opened program, the most promising first.
 
         Raises:
             InputError: as above.
@@ -75,7 +75,7 @@ class Memory:
         return self.recall(self._identities)
 
     def same(self) -> tuple[Trace, float] | None:
-        """Return what was best for this very program, with its cost; None where it was never seen.
+        """Return the best trace of exactly this program, with its cost; None if the program is unknown.
 
         Raises:
             InputError: as above.
@@ -88,7 +88,7 @@ class Memory:
         return (tuple(json.loads(row[0])), row[1]) if row else None
 
     def recall(self, identities: Mapping[str, str]) -> list[Trace]:
-        """Return what to begin with in a program of these sites, the most promising first.
+        """Return the remembered traces for a program whose sites have these identities, as `look_up` does.
 
         Raises:
             InputError: as above.
@@ -113,7 +113,7 @@ class Memory:
         return list(dict.fromkeys([*(tuple(json.loads(trace)) for (trace,) in same), *others]))
 
     def keep(self, trace: Trace, cost: float) -> None:
-        """Write down what a search of the program found, unless something cheaper is there already.
+        """Store the result of a search of the program, unless one of at most the same cost is stored.
 
         Raises:
             InputError: as above.
@@ -138,7 +138,7 @@ class Memory:
 
     @property
     def _kind(self) -> str:
-        """What must be the same for a trace to mean the same."""
+        """The key of comparable results: task, objective and options as JSON."""
         return json.dumps([self.task.id, self.objective, self.task.options], sort_keys=True)
 
     @contextmanager
@@ -156,7 +156,7 @@ class Memory:
     def _at_sites(
         self, database: sqlite3.Connection, number: int, whole: str, identities: Mapping[str, str]
     ) -> Trace:
-        """Return what was best at each of these sites behind the same sequence."""
+        """Return the best stored entries at each of these sites, after the same whole-program entries."""
         suffixes = dict(
             database.execute(
                 "SELECT identity, tail FROM sites JOIN programs ON program = id"
@@ -173,13 +173,13 @@ class Memory:
 
 
 def first_of(traces: list[Trace], others: InitialTraces) -> InitialTraces:
-    """Give some initial traces before others."""
+    """Yield some initial traces before others."""
     yield from in_order(traces)
     yield from others
 
 
 def _apart(trace: Trace) -> tuple[Trace, dict[str, Trace]]:
-    """Return the entries for the whole program, and those of each site."""
+    """Return the entries on the whole program, and the actions at each site."""
     whole: Trace = ()
     suffixes: dict[str, Trace] = {}
     for text in trace:

@@ -1,4 +1,4 @@
-"""The default search: a genetic algorithm, and a refinement of every site, in turn; or coordinate descent."""
+"""The default search: genetic search alternates with refinement of all sites; or coordinate descent."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace, SiteProposals
 
-AT_ONCE = 2  # learned suffixes, with which the sites are refined first
-WORTH = 0.01  # of the program's cost, that the first of those must gain
+AT_ONCE = 2  # learned suffixes for the first refinement of sites
+WORTH = 0.01  # least gain of the first learned suffix, as a share of the program's cost
 PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
 def mixed(space: SearchSpace, rng: np.random.Generator) -> SiteProposals:
-    """Alternate sitewise search from the best trace so far and genetic search for the program.
+    """Alternate between sitewise search from the best trace so far and genetic search for the whole program.
 
-    Whole-program traces and those of single sites find different gains: inlining and outlining need the
-    one, what suits a function and not its neighbour the other. What was found at single sites is appended
-    to every candidate, so that a new beginning competes with all that was learned about the old one.
-    In a large program, whose evaluations are few, the sites are refined one by one instead; where sites do
-    not touch each other, all at once, each by trials of its own. What a compiler asks is answered by
-    coordinate descent.
+    The two find different gains: inlining and outlining need whole-program entries, and an action that helps
+    one function but not its neighbour needs a site. The entries found at single sites are appended to every
+    candidate, so a new whole-program trace competes with the old one on equal terms.
+
+    In a large program, which allows few evaluations, the sites are first refined in isolation (partwise).
+    Independent sites are refined at once, each by separate trials (each_site). If the compiler asks
+    questions, coordinate descent answers them.
     """
     if space.asks:
         yield from coordinate_descent(space, rng)
@@ -55,7 +56,7 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> SiteProposals:
             best = better
             trial = refining.send(evaluations)
         refined = best
-        if space.by_state:  # what is at sites belongs to its place in the trace
+        if space.by_state:  # entries at sites may be illegal at another position of the trace
             evaluations = yield generation
             best = min([best, *evaluations], key=lambda item: item.order)
             generation = evolution.send(evaluations)
@@ -66,12 +67,12 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> SiteProposals:
 
 
 def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
-    """Refine the sites of the best initial trace by the first learned suffixes.
+    """Refine the sites of the best initial trace with the first learned suffixes.
 
-    What suits a site often suits it behind any other trace, too: an attribute of a function such as its
-    frame pointer. So this comes before most other initial traces, which then have those entries at their
-    ends. Where the first suffix has next to nothing to gain, as a frame pointer has without unwind tables,
-    the others are left for later.
+    Entries that gain at a site often gain there after any other trace too, for example a function's
+    frame-pointer attribute. So this refinement runs before most other initial traces are evaluated, and its
+    entries are appended to them. If the first suffix gains almost nothing, as the frame pointer does without
+    unwind tables, no site is refined yet.
     """
     if not space.suffixes:
         return
@@ -83,5 +84,5 @@ def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return the evaluations as those of whole-program candidates, with which the genetic search goes on."""
+    """Return the evaluations without entries at sites, as those of the genetic search's candidates."""
     return [replace(item, trace=of_program(item.trace), path=of_program(item.path)) for item in evaluations]

@@ -1,4 +1,4 @@
-"""How traces are varied: a few entries changed, two traces crossed, suffixes drawn from a pool."""
+"""Variations of traces: change a few entries, cross two traces, draw suffixes from a pool."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def mutate(
     """Insert, remove, replace or move an entry; one to `most` times.
 
     Args:
-        trace: What to change.
-        draw: Draws an entry that may follow some others.
-        rng: Of every other random choice.
-        longest: Where there are so many entries, one is removed instead of another inserted.
-        most: How many changes at most.
-        by_kind: Actions of each kind: where given, a change may also be to other parameters.
+        trace: The trace to change.
+        draw: Draws an entry that may follow the given ones.
+        rng: The source of all other random choices.
+        longest: At this length, an insertion becomes a removal.
+        most: The most changes.
+        by_kind: Actions of each kind; if given, a change may also replace an action's parameters.
     """
     edits = EDITS if by_kind is None else (*EDITS, "parameters")
     entries = list(trace)
@@ -54,7 +54,7 @@ def mutate(
 
 
 def cross(parent: Trace, other: Trace, rng: np.random.Generator) -> Trace:
-    """Join a beginning of the one and an end of the other."""
+    """Join a random beginning of one trace and a random end of the other."""
     return parent[: int(rng.integers(len(parent) + 1))] + other[int(rng.integers(len(other) + 1)) :]
 
 
@@ -70,12 +70,12 @@ def draw_suffix(
     """Draw a suffix: a random one, or one of a pool with an entry inserted, removed or replaced.
 
     Args:
-        actions: What random entries are drawn from.
-        pool: Suffixes that were worth it.
-        rng: Of every random choice.
-        longest: Entries of a random suffix.
-        fresh: The share of random ones.
-        join: Whether one of the pool may also be joined to another.
+        actions: The actions that random entries are drawn from.
+        pool: Suffixes that gained before.
+        rng: The source of all random choices.
+        longest: The most entries of a random suffix.
+        fresh: The share of random suffixes.
+        join: Also append one suffix of the pool to another.
     """
     if not pool or rng.random() < fresh:
         return tuple(actions[i] for i in rng.integers(len(actions), size=int(rng.integers(1, longest + 1))))

@@ -1,4 +1,4 @@
-"""Large programs: every site alone, then all that was found together."""
+"""Search in large programs: trials at isolated sites, then evaluations of their joined trace."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from burnish.search.space import (
     Trial,
 )
 
-COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
-DRAWN = 24  # suffixes, where no learned ones are left
-PROBED = 40  # sites at least at which all suffixes are tried; the best of them are at the others
-WORTH = 0.004  # of the program's cost, that the sites must have gained for an evaluation of the whole
+COVERED = 0.98  # share of the sites' costs that is searched: the rest is many sites with little to gain
+DRAWN = 24  # suffixes drawn when no learned ones are left
+PROBED = 40  # fewest sites at which all suffixes are tried; only the best of these are tried at the others
+WORTH = 0.004  # gain at the sites that justifies an evaluation of the program, as a share of its cost
 
 
 def partwise(
@@ -31,17 +31,18 @@ def partwise(
 ) -> SiteProposals:
     """Refine the best initial trace's sites, each isolated from the program, and evaluate their joined trace.
 
-    As in sitewise search, each site keeps the best suffix that it has seen; but how long a trial takes
-    depends on the site's size, not on the program's. The next suffixes are tried behind the best one: first
-    the learned ones that some sites, where all were tried, gained by; then variations and random ones. Now
-    and then, and when there is just time for it, the program is evaluated with all of them: what is not
-    cheaper there loses its suffix.
+    As in sitewise search, each site keeps its best suffix; but the time of a trial depends on the size of the
+    site, not of the program. New suffixes are tried after the best one: first the learned ones, then
+    variations and random ones. In a program with many sites, all suffixes are first tried at some sites, and
+    only those that gain there are tried at all sites. After enough gain, and when the budget ends, the
+    program is evaluated with the best suffixes of all sites. Sites that did not become cheaper in this
+    evaluation lose their suffix.
 
     Args:
-        space: Where to search.
-        rng: Of every random choice.
-        group: Suffixes that are tried at every site before the next best is known.
-        longest: Entries of a random suffix.
+        space: The search space.
+        rng: The source of all random choices.
+        group: Suffixes tried at every site before its best one is updated.
+        longest: The most entries of a random suffix.
     """
     if not space.site_actions:
         return
@@ -50,8 +51,8 @@ def partwise(
     if not sites:
         return
     base, joined = current.path, current
-    found: dict[str, Evaluation] = {}  # the best at each site; its cost is the change of the site's cost
-    gain = 0.0  # of what was joined
+    found: dict[str, Evaluation] = {}  # the best trial at each site; its cost is the site's change of cost
+    gain = 0.0  # of the suffixes in the last joined trace, as the sum over the sites
     kept, pool = list(space.suffixes), list(space.suffixes)
     for turn in itertools.count():
         pool = pool or [draw_suffix(space.site_actions, kept, rng, longest=longest) for _ in range(DRAWN)]
@@ -85,7 +86,7 @@ def partwise(
 def _trials(
     base: Trace, found: dict[str, Evaluation], sites: Sequence[str], suffixes: Sequence[Trace]
 ) -> SiteTrials:
-    """Return each suffix at each site, after the best one there: the suffixes of a site come together."""
+    """Return the trials of each suffix at each site, after the site's best one; grouped by site."""
     before = {site: found[site].trace if site in found else () for site in sites}
     return SiteTrials(base, [Trial(site, before[site] + suffix) for site in sites for suffix in suffixes])
 
@@ -97,7 +98,7 @@ def _keep(
     suffixes: Sequence[Trace],
     tried: Sequence[Evaluation],
 ) -> None:
-    """Keep trials that are better at a site than all before, and their suffixes, to draw others from."""
+    """Store the trials that beat all before at a site in `found`, and their suffixes in the pool `kept`."""
     for (site, suffix), trial in zip(itertools.product(sites, suffixes), tried, strict=True):
         if trial.cost < (found[site].cost if site in found else 0.0):
             found[site] = trial
@@ -106,12 +107,12 @@ def _keep(
 
 
 def _covering(suffixes: Sequence[Trace], tried: Sequence[Evaluation], least: Sequence[float]) -> list[Trace]:
-    """Return the suffixes that some site needs, each next one that which adds the most to those before.
+    """Choose suffixes greedily: each adds the most gain to those before, until no site gains any more.
 
     Args:
-        suffixes: What was tried.
-        tried: What each came to at the first site, then at the next one.
-        least: What each site came to before.
+        suffixes: The suffixes that were tried.
+        tried: The evaluation of each suffix at the first site, then at the next one.
+        least: The lowest cost at each site before, as the change of the site's cost.
     """
     costs = np.array([item.cost for item in tried]).reshape(-1, len(suffixes))
     so_far, chosen = np.array(least)[:, None], []
@@ -123,7 +124,7 @@ def _covering(suffixes: Sequence[Trace], tried: Sequence[Evaluation], least: Seq
 
 
 def _largest(costs: dict[str, float]) -> list[str]:
-    """Return the sites that cost the most, the costliest first."""
+    """Return the sites that make up COVERED of the costs, the costliest first."""
     ordered = sorted(costs, key=lambda site: (-costs[site], site))
     sums = np.cumsum([costs[site] for site in ordered])
     return ordered[: int(np.searchsorted(sums, COVERED * sums[-1])) + 1] if ordered else []
@@ -134,7 +135,7 @@ def _joined(base: Trace, found: dict[str, Evaluation]) -> Trace:
 
 
 def _cheaper(found: dict[str, Evaluation], before: Evaluation, after: Evaluation) -> dict[str, Evaluation]:
-    """Return what was found for the sites that it made cheaper in the whole program."""
+    """Return the trials of the sites that became cheaper in the whole program."""
     return {
         site: trial
         for site, trial in found.items()

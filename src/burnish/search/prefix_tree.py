@@ -1,4 +1,4 @@
-"""States of a program that were reached lately, by the traces that lead there."""
+"""A cache of a program's recent states, by the traces that lead to them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from burnish.core.view import places as places_after
 from burnish.core.walk import act_entry
 from burnish.search.space import Ask, Evaluation
 
-STATES = 256  # that a worker keeps at most, and
-FORK_SECONDS = 0.6  # what forking all of them may have taken: large programs have fewer, but at least
-FEWEST = 4
-WORTH_FORKS = 3.0  # a state is kept when it took so many times as long as keeping it
-NONE, COST, LEGAL = range(3)  # what a kept state knows of the best one on the way, each with those before
+STATES = 256  # most states that a worker keeps
+FORK_SECONDS = 0.6  # time to fork all kept states, at most: so a worker keeps fewer states of large programs
+FEWEST = 4  # states that a worker may keep however long forks take
+WORTH_FORKS = 3.0  # a state is kept if reaching it took more than so many times as long as a fork
+NONE, COST, LEGAL = range(3)  # stored parts of the best state on the way; each includes those before
 
 NOTHING = Evaluation((), math.inf)
 
 
 class PolicyInputs(NamedTuple):
-    """What a policy reads of a state."""
+    """The parts of a state that a policy reads."""
 
     observations: tuple[str, ...] = ()
-    places: int | None = None  # sites that have places of their own, as in an environment; None: no policy
+    places: int | None = None  # number of sites in slots, as in an environment; None: no policy
 
 
 NO_POLICY = PolicyInputs()
@@ -43,14 +43,14 @@ NO_POLICY = PolicyInputs()
 
 @dataclass
 class _Walker:
-    """A session on its way through a trace, and the best of the states that it came by."""
+    """A session that is being moved along a trace, and the best state so far."""
 
     session: Session
-    path: Trace = ()  # every entry that was applied
-    trimmed: Trace = ()  # less those that changed nothing
+    path: Trace = ()  # every applied entry
+    trimmed: Trace = ()  # the same without entries that changed nothing
     best: Evaluation = NOTHING
-    illegal: int = 0  # entries that were so
-    sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # and those that have places, in these
+    illegal: int = 0  # number of illegal entries, which were skipped
+    sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # and the sites in slots, by slot
 
     def fork(self) -> _Walker:
         return replace(self, session=self.session.fork())
@@ -89,30 +89,30 @@ class _Walker:
 
 
 class PrefixTree:
-    """States that were reached lately, where that took long: a trace begins at the longest prefix that fits.
+    """A cache of states that took long to reach: a trace is applied from its longest cached prefix.
 
-    What evaluating a trace gives does not depend on which prefixes happen to be there.
+    The evaluation of a trace does not depend on the cached prefixes.
     """
 
     def __init__(self, root: Session) -> None:
         self._root = _Walker(root)
         self._kept: Recent[tuple[Trace, int], _Walker] = Recent(STATES, lambda state: state.session.close())
-        self._fork_seconds = 0.0  # of one fork, the last
-        self._lowest = math.inf  # of all costs
+        self._fork_seconds = 0.0  # of the last fork
+        self._lowest = math.inf  # the lowest cost of all states so far
 
     def evaluate(
         self, trace: Trace, objective: Objective, ask: Ask, inputs: PolicyInputs = NO_POLICY, *, keep: int
     ) -> Iterator[tuple[Evaluation, bool]]:
-        """Apply a trace in a fork and measure: every state when that is cheap, else the last.
+        """Apply a trace in a fork and measure every state if that is cheap, else the last one.
 
-        Entries that are illegal where they come, such as those at a site that is gone, are left out.
+        Entries that are illegal in their state are left out, such as those at a site that no longer exists.
 
         Args:
-            trace: What to apply.
-            objective: What to measure.
-            ask: What else to say.
-            inputs: Of the policy whose prediction is asked for.
-            keep: Keep the state after so many entries: the next trace begins there.
+            trace: The trace to apply.
+            objective: The objective to measure.
+            ask: The parts of the evaluation beside the cost; all but LEGAL need the last state.
+            inputs: The inputs of the policy whose prediction is asked for.
+            keep: Keep the state after this many entries, which the next trace shares.
 
         Yields:
             States that are cheaper than all before, with False; then the trace's evaluation, with True.
@@ -160,7 +160,7 @@ class PrefixTree:
         yield replace(state.best, illegal=state.illegal), True
 
     def reach(self, trace: Trace) -> Session:
-        """Return a session in the state after a trace, for the caller to close."""
+        """Return a session in the state after a trace; the caller closes it."""
         start, state = self._longest_prefix(trace, NONE)
         state = self._fork(state)
         for text in trace[start:]:
@@ -174,7 +174,7 @@ class PrefixTree:
         return copy
 
     def _longest_prefix(self, trace: Trace, best: int) -> tuple[int, _Walker]:
-        """Find where to begin; a state that knows more than is needed will do."""
+        """Return the longest cached prefix, by length, and its state, which may store more than `best`."""
         for length in range(len(trace), 0, -1):
             prefix = trace[:length]
             for known in range(best, LEGAL + 1):
@@ -183,7 +183,7 @@ class PrefixTree:
         return 0, self._root
 
     def _keep(self, prefix: Trace, best: int, state: _Walker) -> _Walker:
-        """Keep a state, and return another one to go on with."""
+        """Cache a state, and return a fork to continue with."""
         copy = self._fork(state)
         self._put(prefix, best, state)
         return copy
@@ -194,16 +194,16 @@ class PrefixTree:
 
 
 def legal_entries(session: Session, sites: Sequence[str] = (), *, by_cursor: bool = False) -> list[str]:
-    """Return what is legal now: actions on the whole program and at some sites.
+    """Return the legal entries: actions on the whole program and at `sites`.
 
-    Where nothing is legal on the whole program, or only what answers a question, it is actions at all sites:
-    a question may be answered before it is its turn. So it is where actions are at a cursor: whoever names
-    the site need not move it.
+    If no action is legal on the whole program, return actions at all sites instead. Also do this if the
+    compiler asks, because questions may be answered in any order, or if actions apply at a cursor. An entry
+    that names its site does not need the cursor.
 
     Args:
-        session: In its state.
-        sites: The whole program, and those that have places.
-        by_cursor: Act where the cursor is all the same, as a policy does that has learned to.
+        session: The session.
+        sites: The whole program, and the sites in slots.
+        by_cursor: Return whole-program actions even if they apply at a cursor, for policies trained that way.
     """
 
     def legal_at(site: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A program to optimize: by which task, for what, and within which limits of a compiler's process."""
+"""A program to optimize, with its task, its objective and the limits of compiler processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from burnish.workers.worker import Limits, Worker, check_limits
 
 @dataclass(frozen=True)
 class Problem:
-    """What searches, confirmations and evaluations take."""
+    """The input of searches, confirmations and evaluations."""
 
     task: Task
     program: Program
     objective: str | None = None  # to minimise; the task's first by default
     variants: Mapping[str, Program] = field(default_factory=dict, repr=False)
-    """By baseline: the program where the front end makes another one for it."""
-    limits: Limits = Limits()  # of each process that the compiler works in
+    """By baseline: its program, if the front end makes a different one for it."""
+    limits: Limits = Limits()  # of each compiler process
 
     def __post_init__(self) -> None:
         check_class("task", self.task, Task, "a Task, as load_task(NAME) returns it")
@@ -39,7 +39,7 @@ class Problem:
         return self.task.objective(self.objective)
 
     def from_baseline(self, name: str) -> Problem:
-        """Return the problem that begins in the state of a baseline: the same program, opened otherwise.
+        """Return the problem of the same program, opened in the state of a baseline.
 
         Raises:
             UnknownName: the task has no such baseline.
@@ -50,18 +50,18 @@ class Problem:
         """Open the program in a worker process, by default a new one.
 
         Raises:
-            ProgramError: it cannot be read.
+            ProgramError: the program cannot be read.
         """
         return Sandbox(self.task.open, self.program, limits=self.limits, worker=worker)
 
     def open_baseline(self, name: str, worker: Worker | None = None) -> Sandbox:
-        """Open the program in the state of a baseline, as the front end makes it for that.
+        """Open a baseline's program (see `variants`) in the state of the baseline.
 
         Raises:
             UnknownName: the task has no such baseline.
-            ProgramError: it cannot be read.
+            ProgramError: the program cannot be read.
         """
         opener = self.task.baseline(name)
-        # The variant is run as the program is.
+        # The variant is run like the program.
         variant = replace(self.variants.get(name, self.program), workload=self.program.workload)
         return Sandbox(opener, variant, limits=self.limits, worker=worker)

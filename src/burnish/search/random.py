@@ -10,13 +10,13 @@ from burnish.search.space import Batch, Proposals, SearchSpace
 def random_search(
     space: SearchSpace, rng: np.random.Generator, *, batch: int = 32, longest: int | None = None
 ) -> Proposals:
-    """Try random traces behind random initial traces.
+    """Try random traces, each after a random initial trace.
 
     Args:
-        space: What to choose from.
-        rng: The source of every choice.
+        space: The search space.
+        rng: The source of all random choices.
         batch: Traces evaluated together.
-        longest: Of the random part; the space's limit by default.
+        longest: The most entries of the random part; the space's limit by default.
     """
     while True:
         heads = rng.integers(len(space.initial), size=batch)

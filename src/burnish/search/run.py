@@ -1,4 +1,4 @@
-"""Run a search under a budget and keep the best."""
+"""The run of a search within a budget: from a problem to a result."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from burnish.search.space import Batch, Evaluation, SearchSpace, SiteProposals
 from burnish.search.spending import Progress, Spending
 from burnish.workers.sandbox import Sandbox
 
-INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated
-CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a trace: it has to be evaluated, too
-# A program is large where the budget has few evaluations of the whole: where the first trace took more than
-# this share of the seconds, or, under a budget in evaluations alone, from so many sites on.
+INITIAL_SHARE = 0.6  # of the budget: after that, no more initial traces are evaluated
+CHOICE_SHARE = 0.5  # of the rest of that time, for the choice of a trace: its evaluation needs time, too
+# A program is large if the budget allows few evaluations of the whole: if the first trace took more than this
+# share of the seconds, or, under a budget in evaluations only, if the program has so many sites.
 LARGE_SHARE = 0.12
 LARGE_SITES = 500
-LARGE_INITIAL_SHARE = 0.8  # the same as INITIAL_SHARE in a large program, whose isolated sites gain little
-FIRST_SHARE = 0.7  # of the budget: where the first trace takes more, there is no time for `first`
+LARGE_INITIAL_SHARE = 0.8  # INITIAL_SHARE of large programs, because trials at isolated sites gain little
+FIRST_SHARE = 0.7  # of the budget: if the first trace takes more, there is no time for `first`
 FIRST_EVALUATIONS = 20  # the least budget in evaluations for `first`
 
 Search = Callable[[SearchSpace, np.random.Generator], SiteProposals]
@@ -38,9 +38,9 @@ class Method:
     """A search and its name.
 
     Attributes:
-        first: A search at sites, for programs with suffixes of a guide and enough time: it begins from the
-            best so far after the guide's first choice, and its entries are appended to all later choices. A
-            method without it takes no program for large.
+        first: An optional refinement of sites, run once after the guide's first choice, from the best trace
+            so far. It needs learned suffixes and enough budget. Its entries are appended to all later
+            choices. Without it, no program counts as large.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Observer:
-    """Functions that follow a search.
+    """Callbacks of a search.
 
     Attributes:
         progress: Called after every evaluation.
-        finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
+        finish: Called at the end with the best trace, whose state may still be cached for Evaluator.observe.
     """
 
     progress: Callable[[Progress], None] | None = None
@@ -72,21 +72,22 @@ def run(
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's initial traces and those of the guide are evaluated first. The guide's first choice is
-    evaluated even where a budget in seconds is too short for it, which is the policy alone; that choice may
-    take as long as all before it. The joined trace of a large program's sites is evaluated even where that
-    takes up to twice as long as the time that was kept for it. Under a budget in evaluations alone the result
-    depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends the search, and the
-    best so far is returned; the cost is infinite where there is none. The result is not verified: see
-    burnish.evaluation.confirm.
+    The task's initial traces and those of the guide are evaluated first. The guide's first choice is that of
+    the policy without a search. Except in large programs, it is evaluated even if a budget in seconds is too
+    short for it. The guide may take as long for this choice as everything before it took. The joined trace of
+    `Method.first` may take up to twice the time that is reserved for it.
+
+    Under a budget in evaluations only, the result depends on the seed, not on the number of workers. Ctrl-C
+    ends the search and returns the best result so far; its cost is infinite if nothing was evaluated. The
+    result is not verified: see burnish.evaluation.confirm.
 
     Args:
         method: The search.
         problem: The program, the task and the objective.
-        budget: The end of the search.
-        seed: Of every random choice.
-        guide_for: A policy that guides the search.
-        observer: Functions that follow the search.
+        budget: The limits of the search.
+        seed: The seed of all random choices.
+        guide_for: Makes the guide for the opened program.
+        observer: Callbacks of the search.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -127,10 +128,10 @@ def run(
 def _follow(
     proposals: SiteProposals, spending: Spending, seen: Callable[[Evaluation], None] = lambda _: None
 ) -> None:
-    """Evaluate the batches of a search to its own end; call `seen` with the evaluations of whole programs.
+    """Evaluate the batches of a search until it ends; call `seen` with each evaluation of the program.
 
     Raises:
-        BudgetSpent: before that.
+        BudgetSpent: the budget is spent before the end.
     """
     with suppress(StopIteration):
         batch = next(proposals)
@@ -144,7 +145,7 @@ def _follow(
 
 @dataclass
 class _Beginning:
-    """The traces that are evaluated before the method's own: the task's, and those that the guide chooses."""
+    """The evaluation of initial traces before the method's own: the task's and the guide's."""
 
     method: Method
     problem: Problem
@@ -157,7 +158,7 @@ class _Beginning:
         """Evaluate the initial traces; return the search space with those that did not fail.
 
         Raises:
-            BudgetSpent: before the end.
+            BudgetSpent: the budget is spent before the end.
         """
         spending, task = self.spending, self.problem.task
         tried: dict[Trace, Evaluation] = {}
@@ -191,7 +192,7 @@ class _Beginning:
         return replace(space, initial=tuple(item for item in tried.values() if not item.error))
 
     def _may_refine(self, space: SearchSpace) -> bool:
-        """Return whether the method has a search at sites that fits the program and the budget."""
+        """Return whether the method has a refinement of sites that fits the program and the budget."""
         is_short = (self.budget.evaluations or FIRST_EVALUATIONS) < FIRST_EVALUATIONS
         if not self.method.first or is_short or self.spending.share > FIRST_SHARE:
             return False
@@ -203,10 +204,10 @@ class _Beginning:
         return len(space.sites) >= LARGE_SITES
 
     def _choose(self, guide: Guide, cost: float | None, least: float = 0.0) -> Trace:
-        """Return the guide's next trace; the compiler's work for that choice (rollouts) is cut off.
+        """Return the guide's next trace; the compiler's work for this choice (rollouts) has a time limit.
 
         Raises:
-            StopIteration: the guide has no more.
+            StopIteration: the guide has no more traces.
         """
         spending, worker = self.spending, self.spending.evaluator.workers[0]
         begin = spending.evaluator.now()
@@ -219,7 +220,7 @@ class _Beginning:
             worker.until = math.inf
 
     def _refine(self, space: SearchSpace, tried: dict[Trace, Evaluation]) -> tuple[Trace, float]:
-        """Run `first` from the best so far; return the entries that it found at sites, and their gain."""
+        """Run `first` from the best trace; return the best entries at sites, and the cost before / after."""
         assert self.method.first
         spending, begin = self.spending, self.spending.best.cost
         spending.refining = True
@@ -234,8 +235,8 @@ class _Beginning:
 def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> tuple[SearchSpace, Guide]:
     """Return the search space of an opened program, without initial traces, and the guide.
 
-    Where all actions are legal on the whole program, they are taken to be legal in every state. Answers to a
-    compiler's questions, and a policy's actions at sites, depend on the state.
+    If all actions are legal on the whole program, they are assumed to be legal in every state. This is not
+    assumed if the compiler asks questions or if a policy acts at sites.
     """
     guide = guide_for(session) if guide_for else Guide()
     sites = session.sites()
@@ -245,7 +246,7 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
     actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
     site_actions: Trace = ()
     if sites and problem.goal.by_site and legal.any() and not asks:
-        # An action on the program is applied at each of its sites.
+        # An action on the whole program applies at each site.
         site_actions = session.actions if by_state else _legal(session, sites[0])
     task = problem.task
     learned = (guide.suffixes or task.hints.suffixes) if site_actions else ()
@@ -267,7 +268,7 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
 
 
 def _among(actions: Sequence[str], trace: Trace) -> Trace:
-    """Return a trace without the actions that a policy has and the task, with fewer actions, does not."""
+    """Return a trace without the actions that the task lacks; a policy may have more actions."""
     return tuple(text for text in trace if split_entry(text)[1] in actions)
 
 

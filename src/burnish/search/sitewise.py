@@ -1,4 +1,4 @@
-"""A search that gives every site a trace of its own."""
+"""Sitewise search: a separate suffix for every site."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mutation import draw_suffix
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
-MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
-DEAREST = 16.0  # times the price of what sites have in common
-HALVINGS = 16
-BATCHES = (4, 8, 16)  # suffixes until the next joined trace: few at first, for a short budget to end with one
+MARGINS = (0.0, 0.003, 0.01)  # below a program-wide limit, tried in this order; shares of the current use
+DEAREST = 16.0  # the highest price tried, in units of Session.prices
+HALVINGS = 16  # steps of the bisection for the price
+BATCHES = (4, 8, 16)  # suffixes before each joined trace: few at first, so that a short budget reaches one
 
 
 def sitewise(
     space: SearchSpace, rng: np.random.Generator, *, batches: Sequence[int] = BATCHES, longest: int = 5
 ) -> Proposals:
-    """Refine the best initial trace site by site, all sites at once.
+    """Refine the best initial trace at all sites at once.
 
     A program's cost is the sum of its sites' costs. So one evaluation of a suffix, applied everywhere, is a
-    trial for every site: each keeps the best one that it has seen, written into the trace as `site: action`
-    entries. The joined trace is evaluated as a whole before it is believed, and it is where the next suffixes
-    are tried: the learned ones in their order, then variations of those that some site kept, and random ones.
+    trial at every site. Each site keeps its best suffix, as `site: action` entries of a joined trace. The
+    joined trace counts only after it was evaluated as a whole. The next suffixes are tried after the best
+    trace so far: first the learned ones, then random ones and variations of those that some site kept.
 
-    Sites without costs of their own can only be looked at together: by hill climbing.
+    Sites without costs of their own are searched together, by hill climbing.
     """
     if not space.site_actions:
         if space.sites:
@@ -50,12 +50,12 @@ def sitewise(
 def refine(
     initial: Evaluation, suffixes: Sequence[Trace], *, partial: bool = False
 ) -> Generator[Batch, list[Evaluation], tuple[Evaluation, list[Trace]]]:
-    """Try suffixes at every site of a trace: yield batches; return the best, and those that some site kept.
+    """Try suffixes at every site of a trace; return the best evaluation, and the suffixes that sites kept.
 
-    What sites have in common, under a limit for all together, has a price at each: as high as it has to be
-    for what all keep to be within the limit. Where that is not better, it is tried with less.
+    Shares under a program-wide limit have a price, just high enough that the kept suffixes stay within the
+    limit. If the joined trace is not cheaper, the next one of MARGINS is tried.
 
-    With `partial`, those that there is time for, and what is joined of them.
+    With `partial`, suffixes are tried and joined as far as there is time.
     """
     (current,) = yield Batch([initial.trace], Ask.SITE_COSTS)
     tried = yield Batch([current.trace + suffix for suffix in suffixes], Ask.SITE_COSTS, partial=partial)
@@ -75,10 +75,10 @@ def refine(
 def _best_suffixes(
     current: Evaluation, suffixes: Sequence[Trace], tried: Sequence[Evaluation], margin: float
 ) -> dict[str, Trace]:
-    """Return, for each site that some suffix made cheaper, the one that did most.
+    """Return the best suffix for each site that some suffix made cheaper.
 
-    At the lowest price, that is, at which all sites have no more of what they share than there is room for,
-    less a margin: a part of what they have of it.
+    Costs include shares under a program-wide limit, at the lowest price at which all sites together stay
+    within `room`, less a margin: a fraction of the sites' current priced shares.
     """
     sites = [*current.site_costs]
     before = np.array([[current.site_costs[site], current.unpriced.get(site, 0.0)] for site in sites])
@@ -97,7 +97,7 @@ def _best_suffixes(
     room = current.room - margin * float((before[:, 0] - before[:, 1]).sum())
 
     def used(price: float) -> float:
-        """Return what all sites take more of what they have in common."""
+        """Return the change of all sites' shares if each site takes its best suffix at a price."""
         priced = free + price * common
         least = priced.argmin(axis=1)[:, None]
         taken = np.where(np.take_along_axis(priced, least, 1) < 0, np.take_along_axis(common, least, 1), 0)
@@ -113,7 +113,7 @@ def _best_suffixes(
 def _cheapest(
     sites: Sequence[str], suffixes: Sequence[Trace], change: NDArray[np.float64]
 ) -> dict[str, Trace]:
-    """Return the suffix that makes each site cheapest, of float64[sites, suffixes], where one is below 0."""
+    """Return each site's suffix with the lowest change, if that is below 0; float64[sites, suffixes]."""
     least = change.argmin(axis=1)
     return {
         site: suffixes[suffix]

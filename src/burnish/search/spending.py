@@ -1,4 +1,4 @@
-"""The evaluations of one search within its budget, the best of them, and the time that joining needs."""
+"""The budget of one search: its evaluations, the best one, and the time reserved for joined traces."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from burnish.search.prefix_tree import NOTHING
 from burnish.search.problem import Problem
 from burnish.search.space import Ask, Batch, Evaluation, SiteTrials
 
-PATIENCE = 1000  # batches in a row without a new trace: all traces were tried
-JOIN_SHARE = 0.5  # of the time to open the program and to evaluate its first trace: more than to join trials
-RESERVE = 1.5  # times what the last evaluation of a joined trace took
-SPARED = 3.0  # times the first trace's time: fewer spare seconds are of no use to the stage that follows
+PATIENCE = 1000  # batches in a row without a new trace: then all traces were tried
+JOIN_SHARE = 0.5  # first reserve / time to open the program and evaluate its first trace: joining takes less
+RESERVE = 1.5  # later reserve / time of the last evaluation of a joined trace
+SPARED = 3.0  # fewest spare seconds that are useful for the following stage / time of the first trace
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a running search; `latest` is the evaluation that is new."""
+    """The state of a running search; `latest` is the newest evaluation."""
 
     best: Evaluation
     latest: Evaluation
@@ -33,21 +33,21 @@ class Progress:
 class Spending:
     """Evaluates the batches of a search until its budget is spent.
 
-    Trials at sites are worth nothing until their joined trace is evaluated as a whole. So time is kept for
-    that: `reserve` seconds, once the first trace has shown how long an evaluation takes.
+    Trials at sites are useless until their joined trace is evaluated as a whole. So `reserve` seconds are
+    kept for that evaluation, as soon as the first trace has shown how long an evaluation takes.
 
     Attributes:
         best: The best evaluation so far.
-        limit: Seconds of the search; None without such a limit.
-        refining: Whether the search refines sites before the guide's later choices: a joined trace may then
-            take `reserve` seconds beyond the end.
+        limit: The limit in seconds; None without such a limit.
+        refining: True while `Method.first` runs: a joined trace may then take `reserve` seconds beyond the
+            end.
     """
 
     def __init__(
         self, problem: Problem, budget: Budget, progress: Callable[[Progress], None] | None = None
     ) -> None:
         """Start the worker processes and the clock."""
-        # Measurements would disturb each other, and compilers the measurements.
+        # Parallel measurements would disturb each other, and parallel compilations would disturb them.
         workers = 1 if problem.goal.noisy and budget.workers is None else budget.workers
         self.start = budget.clock.now()
         self.evaluator = Evaluator(problem, workers=workers, clock=budget.clock)
@@ -57,7 +57,7 @@ class Spending:
         self.refining = False
         self._budget = budget
         self._progress = progress
-        self._improved = 0  # evaluations until the best
+        self._improved = 0  # the number of evaluations when the best one was found
         self._stale = 0  # batches in a row without a new trace
 
     @property
@@ -67,7 +67,7 @@ class Spending:
 
     @property
     def share(self) -> float:
-        """The share of the budget that is used up."""
+        """The used share of the budget."""
         evaluations = self._budget.evaluations
         return max(
             self.seconds / self.limit if self.limit else 0.0,
@@ -75,7 +75,7 @@ class Spending:
         )
 
     def first_took(self, seconds: float) -> None:
-        """Set the reserve by what the first trace took; take the spare seconds where they are of no use."""
+        """Set the reserve by the time of the first trace; use spare seconds that are too few for a stage."""
         self.reserve = JOIN_SHARE * seconds
         if self.limit is not None and self._budget.spare_seconds < SPARED * seconds:
             self.limit += self._budget.spare_seconds
@@ -85,10 +85,10 @@ class Spending:
 
         Args:
             batch: Traces, or trials at sites.
-            timed: Whether the limit in seconds holds for it.
+            timed: Apply the limit in seconds.
 
         Raises:
-            BudgetSpent: nothing more may be evaluated.
+            BudgetSpent: the budget is spent.
         """
         evaluator = self.evaluator
         end = self.start + self.limit if timed and self.limit is not None else None
@@ -109,13 +109,13 @@ class Spending:
         if self.best.cost < cost:
             self._improved = evaluator.evaluations
         self._stale = 0 if new else self._stale + 1
-        late = self.reserve if self.refining and not joined else 0.0  # for joining what was tried at sites
+        late = self.reserve if self.refining and not joined else 0.0  # for the joined trace of these trials
         if self._is_out_of_patience() or (end is not None and evaluator.now() >= end + late):
             raise BudgetSpent
         return evaluator.known(batch)
 
     def _most(self, batch: Batch | SiteTrials) -> int | None:
-        """Return how many evaluations are left; a trial leaves one."""
+        """Return the number of evaluations left, less one for a trial; None without such a limit."""
         if self._budget.evaluations is None:
             return None
         kept = isinstance(batch, Batch) and batch.trial

@@ -1,8 +1,8 @@
 """Removal of debug information before a search for passes, and its return at the end.
 
 A file has the same code with and without debug information, so both have the same states, and each state is
-evaluated once. A search without it spends no time on LLVM's descriptions of variables, and they cannot crash
-it. At the end the passes run once more, on the module with debug information.
+evaluated once. Without debug information, a search spends no time on LLVM's descriptions of variables, which
+can also crash LLVM. At the end the passes run once more, on the module with debug information.
 """
 
 from __future__ import annotations

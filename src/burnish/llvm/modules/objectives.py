@@ -211,8 +211,9 @@ def slowdown(ratios: Mapping[str, float], now: RunTimes) -> float:
     The distribution of a program's time over its functions is unknown. So all functions in both modules weigh
     the same, and a faster function does not compensate for a slower one. The high order of the mean gives
     weight to a single slow function: among ten, one with ratio 1.5 gives 1.09, one with ratio 2 gives 1.26.
-    Among many functions it has almost none. So each function that repeats is also counted as half of the
-    time. One with computed gotos (an interpreter) is counted as all of the time: programs spend it there.
+    Among many functions, one has almost no weight. So each function that repeats is also counted as half of
+    the time. A function with computed gotos (an interpreter) is counted as all of the time, because its
+    program spends the time there.
 
     Args:
         ratios: See slowdowns.

@@ -75,7 +75,7 @@ OBSERVATIONS: dict[str, Observation] = {
             "ProGraML's graph (Cummins et al. 2021): instructions, variables, constants; "
             "control, data and call edges",
             PROGRAM_COLUMNS,
-            low=-1,  # the function of a constant
+            low=-1,  # in the column "function", for a constant
         ),
         _graph("cfg", "Every function's basic blocks; edges are control flow", BLOCK_COLUMNS),
         _graph(

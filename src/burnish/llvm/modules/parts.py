@@ -1,4 +1,4 @@
-"""The parts of a Task that all LLVM tasks share: how modules are read, written, run and shown."""
+"""The parts of a Task that all LLVM tasks share: reading, writing, running and showing modules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def files(level: str) -> Files:
 
 
 def checks() -> Checks:
-    """Return checks by runs and by sanitizers, of programs and of states."""
+    """Return the checks of programs and states: by runs and by sanitizers."""
     return Checks(object_behaviour, _validator, toolchain=_toolchain)
 
 

@@ -1,4 +1,4 @@
-"""The actions: LLVM 23's passes, with their parameters, version 1 of the list.
+"""The actions: LLVM 23's passes with their parameters (version 1 of the list).
 
 The list is chosen from LLVM's own catalogue (`burnish._native.pass_catalogue()`,
 llvm/lib/Passes/PassRegistry.def). OMITTED has the other passes, with reasons. A test checks every entry

@@ -1,4 +1,4 @@
-"""A session: one LLVM module, on which LLVM's pass managers run."""
+"""A session over one LLVM module, on which LLVM's pass managers run."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
 class ModuleSession(Session):
     """A session over one LLVM module. Sites are its functions with a body.
 
-    The only state beside the module is the trace. Every action runs with empty analysis managers. So a state
-    does not depend on the way to it: step by step, in one pipeline or after a fork.
+    The only state beside the module is the trace. Every action runs with empty analysis managers. So the same
+    trace gives the same state step by step, in one pipeline or after a fork.
     """
 
     prices: ClassVar[Mapping[str, float]] = {"code-growth": CODE_PRICE}
@@ -269,7 +269,7 @@ class ModuleSession(Session):
         return tuple(self.trace) == self.origin.reference
 
     def part(self, site: str, objective: str) -> Part | None:
-        """Return one function as a program with only declarations of the others; it compiles as here."""
+        """Return one function as a program that only declares the others; it compiles to the same code."""
         names = parse_objective(objective).names
         ratio = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
         ratio = ratio or 1.0  # 0: the function takes no time any more; compare it with itself
@@ -317,12 +317,12 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
 
 
 def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:
-    """Open a part that ModuleSession.part made, unprepared; its reference is the same state.
+    """Open a part from ModuleSession.part, without preparation; its reference is this first state.
 
     Args:
         program: The part.
         options: The options of the session that the part was taken from.
-        slowdown: The function's expected time in the part, in units of that in the whole's reference.
+        slowdown: The function's expected time in the part, in units of its time in the program's reference.
 
     Raises:
         ProgramError: the part cannot be read.
