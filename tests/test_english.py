@@ -1,0 +1,155 @@
+"""The prose of src is plain: banned openings and phrases, and the length of sentences.
+
+The test finds patterns only. An exception counts the hits of a room, or of a task, that are
+not done yet: it may only shrink, and goes away with the last hit.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent.parent / "src" / "burnish"
+MOST_WORDS = 30
+OPENINGS = re.compile(r"(?:(?:Return|Yield) what|What|How|Whether|Those)\b")
+PHRASES = re.compile(
+    r"\b(?:is none of|(?<!there )is no(?! (?:longer|more|less|need|way)\b)|are none|likewise|whoever|"
+    r"lets expect|comes? by)\b",
+    re.IGNORECASE,
+)
+EXCEPTIONS: dict[str, dict[str, int]] = {}
+
+
+def quoted(text: str) -> str:
+    """Replace code and quoted names, which are not prose."""
+    return re.sub(r"``.+?``|`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)", "X", text, flags=re.DOTALL)
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes, functions and attributes."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", ())
+        for statement in body if isinstance(body, list) else ():
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield text
+
+
+def comments(source: str) -> Iterator[str]:
+    """Yield the comments of a file, lines that follow each other as one."""
+    block: list[str] = []
+    last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        if token.start[0] != last + 1 and block:
+            yield " ".join(block)
+            block = []
+        block.append(token.string.lstrip("# "))
+        last = token.start[0]
+    if block:
+        yield " ".join(block)
+
+
+def messages(tree: ast.Module) -> Iterator[str]:
+    """Yield the texts of errors, and help texts, with X for each value."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            given = [*node.args] if name.endswith(("Error", "Miscompiled", "Crash", "Tool")) else []
+            texts = given + [
+                one.value for one in node.keywords if one.arg in ("help", "description", "epilog")
+            ]
+            yield from (written for one in texts if (written := text_of(one)))
+
+
+def text_of(node: ast.expr) -> str:
+    """Return the text of a string or f-string."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a docstring's prose, without code, tables, lists, and headers of sections."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line for line in paragraph.splitlines() if line.strip()]
+        indents = [len(line) - len(line.lstrip()) for line in lines[1:]]
+        table = any(re.search(r"\S {2,}\S", line.strip()) for line in lines)
+        code = any(mark in paragraph for mark in ("::", "$ ", ">>>"))
+        if table or code or max(indents, default=0) - min(indents, default=0) >= 8:
+            continue
+        kept = [line.strip() for line in lines if not re.fullmatch(r"[A-Z]\w+:", line.strip())]
+        joined = re.sub(r"(?:^|(?<=\n))\w+: ", ". ", "\n".join(kept))
+        yield from re.split(r"(?<=[.!?;:])\s+", joined.replace("\n", " "))
+
+
+def openings(source: str, tree: ast.Module) -> list[str]:
+    """Return docstrings that begin with a free relative."""
+    return [text.strip()[:60] for text in docstrings(tree) if OPENINGS.match(text.strip())]
+
+
+def phrases(source: str, tree: ast.Module) -> list[str]:
+    """Return docstrings, comments and messages with a banned phrase."""
+    texts = [*docstrings(tree), *comments(source), *messages(tree)]
+    return [hit.group() for text in texts for hit in PHRASES.finditer(quoted(" ".join(text.split())))]
+
+
+def long_sentences(source: str, tree: ast.Module) -> list[str]:
+    """Return sentences of docstrings and messages of more than MOST_WORDS words."""
+    texts = [*docstrings(tree), *messages(tree)]
+    found = [one for text in texts for one in sentences(quoted(text))]
+    return [one for one in found if len(re.findall(r"\S*[A-Za-z]\S*", one)) > MOST_WORDS]
+
+
+CHECKS = {"openings": openings, "phrases": phrases, "sentences": long_sentences}
+
+
+def place(path: Path) -> str:
+    """Return the room of a file, or its task."""
+    parts = path.relative_to(SOURCES).parts
+    return "/".join(parts[: 2 if parts[0] == "tasks" else 1])
+
+
+def hits(check: str) -> dict[str, list[str]]:
+    """Return the hits of a check by place, each with its file."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(SOURCES.rglob("*.py")):
+        source = path.read_text()
+        for text in CHECKS[check](source, ast.parse(source)):
+            found.setdefault(place(path), []).append(f"{path.name}: {text}")
+    return found
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_prose_is_plain(check: str) -> None:
+    found, allowed = hits(check), EXCEPTIONS.get(check, {})
+    more = {name: texts for name, texts in found.items() if len(texts) > allowed.get(name, 0)}
+    assert not more, "rewrite these for a reader who reads once"
+    fewer = {
+        name: len(found.get(name, ())) for name, most in allowed.items() if len(found.get(name, ())) < most
+    }
+    assert not fewer, "lower these exceptions to what is left, or remove them"
+
+
+@pytest.mark.parametrize(
+    ("check", "bad", "good"),
+    [
+        ("openings", '"""Return what is there."""', '"""Return the values."""'),
+        ("openings", 'A = 1\n"""How many."""', 'A = 1\n"""The number."""'),
+        ("phrases", '"""This is no table."""', '"""This is no longer a table; `is no` is quoted."""'),
+        ("phrases", "# likewise", "# the same"),
+        ("phrases", 'raise InputError(f"{a} is none of {b}")', 'raise InputError(f"{a}: expected {b}")'),
+        ("sentences", f'"""{"word " * 31}."""', f'"""{"word " * 29}."""'),
+        ("sentences", f'f(help="{"word " * 31}")', f'"""Do.\n\n    a  {"word " * 31}\n"""'),
+    ],
+)
+def test_checks_find_what_they_are_for(check: str, bad: str, good: str) -> None:
+    assert CHECKS[check](bad, ast.parse(bad))
+    assert not CHECKS[check](good, ast.parse(good))
