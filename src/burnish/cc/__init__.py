@@ -23,7 +23,6 @@ place of clang's only where it is smaller.
     back_end          the options of the back end, from clang's command line
     server            a process that has imported all of this, for the next file
     guard             the optimizer in a child process that may crash or hang
-    symbols           what an object offers to the linker, and what it may take from another
     copies            functions that several objects define
     groups            functions that inline functions alone use, which go with them
     processes         clang as a child, signals

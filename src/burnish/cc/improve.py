@@ -18,9 +18,10 @@ from burnish.cc.requests import (
     Optimizer,
     OptimizeRequest,
 )
-from burnish.cc.symbols import offered_symbols
 
 LOAD = 20  # times its processor time that a step may take by the wall
+
+_GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
 
 
 @dataclass(frozen=True)
@@ -257,11 +258,30 @@ def _made(found: Optimized) -> Optimized:
     return replace(found, bitcode=in_groups(found.bitcode))
 
 
+def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
+    """Return (name, weak, visibility) of what other objects may rely on in a little-endian ELF object.
+
+    That is each definition that is not local, except weak ones in a COMDAT group: inline functions and
+    templates, which every object that uses one brings along. (ELF specification, chapter 4.)
+
+    Raises:
+        ValueError: it is not such an object.
+    """
+    from burnish import _native
+
+    return frozenset(
+        (symbol.name, symbol.binding == _WEAK, symbol.visibility)
+        for symbol in _native.elf_symbols(elf)
+        if symbol.is_defined
+        and (symbol.binding == _GLOBAL or (symbol.binding == _WEAK and symbol.group is None))
+    )
+
+
 def _same_symbols(reference: Path, better: Path) -> None:
     """Raise KeptReference where another object could miss something, or find something new."""
     change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
     if change:
-        name = min(change)[0].decode(errors="replace")
+        name, _, _ = min(change)
         raise KeptReference(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
 
 

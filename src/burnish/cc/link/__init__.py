@@ -7,9 +7,7 @@ burnish's passes and clang's code generation, and the program is linked once mor
 their objects. It is kept where it loads fewer bytes.
 
     unit_records        a unit: bitcode, and how clang compiled it
-    elf                 sections and symbols of ELF files
     embedding           a unit into an object, and out of it
-    archives            the members of static libraries
     inputs              what a link command links that has units
     probe               which of these the linker took, by its own word
     link_job            the linker's command, with other inputs
