@@ -10,5 +10,6 @@ They import these files, which import no task:
     policy/        the cost model and the policy that it makes, in use without torch
     polynomials    of exp and tanh
     programs       programs from files, names of families, or text
+    session        sessions whose objective is the time of a call
     train/         measured schedules, the fit of a cost model to them, the training
 """
