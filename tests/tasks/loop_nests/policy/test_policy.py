@@ -107,6 +107,15 @@ def test_first_proposal_is_what_the_model_likes() -> None:
     assert chosen < begin - 1.5
 
 
+def test_proposals_end_where_there_are_no_others() -> None:
+    proposals = propose(parse("f32 m=2 n=2\nc[m,n] = a[m,n] * 2"), FEW_LOADS, 32)
+    traces = [next(proposals)]
+    with pytest.raises(StopIteration):
+        while len(traces) < 1000:
+            traces.append(proposals.send(1e-3))
+    assert len(set(traces)) == len(traces)
+
+
 def test_same_nest_gets_the_same_proposals() -> None:
     def some(costs: list[float]) -> list[tuple[str, ...]]:
         proposals = propose(NEST, FEW_LOADS, 32)

@@ -92,6 +92,8 @@ class _Pool:
         self._add([draw(self.nest, self.vector_bytes, self.rng) for _ in range(DRAWN // share)])
         for _ in range(ROUNDS):
             best = heapq.nsmallest(PARENTS, self.drawn)
+            if not best:  # all that can be drawn was seen before
+                return
             self._add([self._varied(best) for _ in range(VARIED // share)])
 
     def near(self, best: list[_Candidate]) -> None:
