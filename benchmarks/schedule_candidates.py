@@ -32,9 +32,10 @@ from burnish.learning.training.config import Source
 from burnish.policies.find import find_guide
 from burnish.tasks.mlir_schedules import TASK
 from burnish.tasks.mlir_schedules.policy.measured_sketches import measure_trace
-from burnish.tasks.mlir_schedules.policy.op_proposals import OpSchedulePolicy, propose
+from burnish.tasks.mlir_schedules.policy.op_proposals import propose
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
+from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
 from burnish.workers.worker import GIB, Limits, Worker
 
 AGAIN = 5  # measurements of each of what is compared
@@ -83,14 +84,14 @@ def main() -> None:
         print(f"{name}: {np.exp(np.mean(np.log(own))):.3f} in the geometric mean of {len(own)} programs")
 
 
-def _policy(name: str) -> OpSchedulePolicy:
+def _policy(name: str) -> SchedulePolicy:
     found = find_guide(name, TASK, "seconds")
-    if not found or not isinstance(found[0], OpSchedulePolicy):
+    if not found or not isinstance(found[0], SchedulePolicy):
         sys.exit(f"--policies {name}: expected shipped, or a file that mlir-schedule-costs made")
     return found[0]
 
 
-def _candidates(worker: Worker, program: Program, policy: OpSchedulePolicy, count: int) -> list[Candidate]:
+def _candidates(worker: Worker, program: Program, policy: SchedulePolicy, count: int) -> list[Candidate]:
     """Return so many measured candidates, as they come; what fails takes for ever."""
     proposals, found = propose(program, policy.model), list[Candidate]()
     told: float | None = None

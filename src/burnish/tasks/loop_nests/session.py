@@ -11,7 +11,6 @@ import numpy as np
 from burnish.core.errors import UnknownName
 from burnish.core.program import Program
 from burnish.core.recent import Recent
-from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.loop_nests import actions
@@ -23,7 +22,7 @@ from burnish.tasks.loop_nests.observations import OBSERVATIONS, observe
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.tree import Place, Tree, naive
 from burnish.tasks.tensors.machine import Machine, host
-from burnish.tasks.tensors.objectives import OBJECTIVES
+from burnish.tasks.tensors.session import TimedSession
 
 PARALLEL = ACTIONS.index("parallel")
 KEPT = 4096  # schedules with a cached time
@@ -38,21 +37,17 @@ class Shared:
     seconds: Recent[str, float] = field(default_factory=lambda: Recent(KEPT))  # by the tree's text
 
 
-class NestSession(Session):
+class NestSession(TimedSession):
     """A loop tree. Sites are its loops; an action on the whole program applies to the loop at the cursor."""
 
-    has_cursor = True
-
     def __init__(self, tree: Tree, shared: Shared, program: Program) -> None:
-        super().__init__(ACTIONS, reopen=partial(open_nest, program, shared.machine.threads))
-        self.program = program
+        super().__init__(ACTIONS, partial(open_nest, program, shared.machine.threads), program)
         self.tree: Tree = tree
         self.shared: Shared = shared
         self.cursor = 0  # the index of a loop, in the order of the tree's text
         self._legality: Legality | None = None  # of the current tree
         self._masks: dict[str, Mask] = {}  # legal actions at the current tree's loops
         self._compiled: tuple[str, CompiledNest] | None = None  # the last one that was measured
-        self._told = ""  # the tree whose cost was returned last, as text
 
     @property
     def place(self) -> Place:
@@ -103,23 +98,9 @@ class NestSession(Session):
             raise UnknownName.among("observation", space, OBSERVATIONS)
         return observe(self, space)
 
-    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the seconds of a call, after a comparison with NumPy; 0 for a site: loops have no own cost.
-
-        A second request in the same state measures again, so that comparisons have several samples.
-        """
-        if objective not in OBJECTIVES:
-            raise UnknownName.among("objective", objective, OBJECTIVES)
-        if site:
-            return 0.0
-        again, self._told = str(self.tree) == self._told, str(self.tree)
-        return self.seconds(again)
-
-    def costs(self, objective: str) -> dict[str, float]:
-        """Return an empty dict: loops have no cost of their own."""
-        if objective not in OBJECTIVES:
-            raise UnknownName.among("objective", objective, OBJECTIVES)
-        return {}
+    def state(self) -> str:
+        """Return the loops as text; the cursor does not change the time."""
+        return str(self.tree)
 
     def seconds(self, again: bool = False) -> float:
         """Return the time of a call: the last measurement of this tree, or a new one.

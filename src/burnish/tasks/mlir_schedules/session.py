@@ -12,7 +12,6 @@ import numpy as np
 from burnish.core.errors import Miscompiled, UnknownName
 from burnish.core.program import Program
 from burnish.core.recent import Recent
-from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.mlir_schedules import bindings
@@ -22,13 +21,13 @@ from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
 from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_digest, lowered
 from burnish.tasks.mlir_schedules.legality import legal
-from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
 from burnish.tasks.mlir_schedules.ops import scan
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
 from burnish.tasks.mlir_schedules.sites import Site, Sites
 from burnish.tasks.mlir_schedules.times import CodeTimes
 from burnish.tasks.mlir_schedules.transforms import write, write_fusion
+from burnish.tasks.tensors.session import TimedSession
 
 KEPT = 4096  # states whose code is remembered
 
@@ -43,18 +42,15 @@ class SharedSchedules:
     codes: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))  # of states
 
 
-class ScheduleSession(Session):
+class ScheduleSession(TimedSession):
     """Linalg ops as sites, in the program's order; actions on the whole program are on the op at the cursor.
 
     The cursor begins at the last op and goes to the first: a consumer has its loops before its producers
     are computed in them.
     """
 
-    has_cursor = True
-
     def __init__(self, payload: Payload, sites: Sites, shared: SharedSchedules, program: Program) -> None:
-        super().__init__(ACTIONS, reopen=partial(open_program, program))
-        self.program = program
+        super().__init__(ACTIONS, partial(open_program, program), program)
         self.payload = payload
         self.ops = sites
         self.shared = shared
@@ -63,7 +59,6 @@ class ScheduleSession(Session):
         self._masks: dict[str, Mask] = {}
         self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one that was measured
         self._lowered: Any = None  # the module, as `compiled` will want it
-        self._told = ""  # the code whose time was asked for last
 
     def sites(self) -> tuple[str, ...]:
         """Return the ops' names."""
@@ -113,24 +108,9 @@ class ScheduleSession(Session):
             raise UnknownName.among("observation", space, OBSERVATIONS)
         return observe(self, space)
 
-    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the seconds of a call that computes what NumPy does; ops have no cost of their own.
-
-        Asked again in the same state, it measures again, so that a comparison has more than one figure.
-        """
-        if objective not in OBJECTIVES:
-            raise UnknownName.among("objective", objective, OBJECTIVES)
-        if site:
-            return 0.0
-        key = self.digest()
-        again, self._told = key == self._told, key
-        return self.seconds(again)
-
-    def costs(self, objective: str) -> dict[str, float]:
-        """Return nothing: ops have no cost of their own."""
-        if objective not in OBJECTIVES:
-            raise UnknownName.among("objective", objective, OBJECTIVES)
-        return {}
+    def state(self) -> str:
+        """Return the digest."""
+        return self.digest()
 
     def seconds(self, again: bool = False) -> float:
         """Return the CPU time of a call, as it was measured last, or measured again.

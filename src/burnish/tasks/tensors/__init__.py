@@ -7,8 +7,9 @@ They import these files, which import no task:
     machine        the machine that code is generated for
     objectives     the time of a call
     outputs        the check that a schedule is right
-    policy/        the cost model, in use without torch
+    policy/        the cost model and the policy that it makes, in use without torch
     polynomials    of exp and tanh
     programs       programs from files, names of families, or text
+    session        sessions whose objective is the time of a call
     train/         measured schedules, the fit of a cost model to them, the training
 """

@@ -24,11 +24,12 @@ from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.features import COLUMNS, features
 from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.proposals import KIND, SchedulePolicy, load_for, propose
+from burnish.tasks.loop_nests.policy.proposals import KIND, load_for, propose, propose_for
 from burnish.tasks.loop_nests.train.measuring import Measurement, measure, read_measurements
 from burnish.tasks.loop_nests.tree import naive
 from burnish.tasks.tensors.machine import host, machine_of
 from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
+from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
 from tests.tasks.loop_nests.nests import small
 
 NEST = parse("f32 m=24 n=32 k=16\nc[m,n] += a[m,k] * b[k,n]")
@@ -106,6 +107,15 @@ def test_first_proposal_is_what_the_model_likes() -> None:
     assert chosen < begin - 1.5
 
 
+def test_proposals_end_where_there_are_no_others() -> None:
+    proposals = propose(parse("f32 m=2 n=2\nc[m,n] = a[m,n] * 2"), FEW_LOADS, 32)
+    traces = [next(proposals)]
+    with pytest.raises(StopIteration):
+        while len(traces) < 1000:
+            traces.append(proposals.send(1e-3))
+    assert len(set(traces)) == len(traces)
+
+
 def test_same_nest_gets_the_same_proposals() -> None:
     def some(costs: list[float]) -> list[tuple[str, ...]]:
         proposals = propose(NEST, FEW_LOADS, 32)
@@ -140,7 +150,7 @@ def test_search_follows_it_to_the_end_of_the_budget() -> None:
     asked = []
 
     def counting(session: Session) -> Guide:
-        guide = SchedulePolicy(FEW_LOADS)(session)
+        guide = SchedulePolicy(FEW_LOADS, propose_for)(session)
 
         def counted() -> InitialTraces:
             trace = next(guide.initial_traces)
@@ -182,7 +192,7 @@ def test_the_shipped_policy_is_that_of_such_a_machine(
     vector_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cpu = {16: "x86-64", 32: "haswell", 64: "skylake-avx512"}[vector_bytes]
-    monkeypatch.setattr("burnish.tasks.loop_nests.policy.proposals.host", lambda: machine_of(cpu))
+    monkeypatch.setattr("burnish.tasks.tensors.policy.schedule_policy.host", lambda: machine_of(cpu))
     found = find_guide("shipped", TASK, "seconds")
     assert found
     assert found[1] == f"{TASK.name}-seconds-{'avx512' if vector_bytes == 64 else 'avx2'}"

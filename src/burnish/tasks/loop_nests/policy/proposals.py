@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from burnish.core.errors import InputError
-from burnish.core.guide import Guide, InitialTraces
+from burnish.core.guide import InitialTraces
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
@@ -28,7 +27,8 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
 from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, load_cost_model
+from burnish.tasks.tensors.policy.cost_model import CostModel, Floats
+from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy, load_policy
 
 KIND = "schedule-costs"
 DRAWN = 380  # sketches to draw, divided by the number of statements
@@ -38,27 +38,6 @@ PARENTS = 12  # best sketches that are varied
 NEAR = 10  # variations of the best schedules, for each schedule that is measured
 FRUITLESS = 8  # times to draw sketches without a legal one, before giving up
 NEW = 0.15  # share of proposals by the model's rank alone, instead of variations of the best
-
-
-@dataclass(frozen=True)
-class SchedulePolicy:
-    """Guides for searches of loop nests."""
-
-    model: CostModel
-
-    @property
-    def objective(self) -> str:
-        """The objective that the model predicts."""
-        return self.model.objective
-
-    def __call__(self, session: Session) -> Guide:
-        """Return a guide that proposes schedules of the session's nest."""
-        nest = parse(str(session.observe("nest")))
-        return Guide(propose(nest, self.model, host().vector_bytes), searches=True)
-
-    def distance(self, _task: Task) -> float:
-        """Return the distance from the measured machine to this one: log2 of the ratio of vector sizes."""
-        return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
 
 
 @dataclass(order=True)
@@ -113,6 +92,8 @@ class _Pool:
         self._add([draw(self.nest, self.vector_bytes, self.rng) for _ in range(DRAWN // share)])
         for _ in range(ROUNDS):
             best = heapq.nsmallest(PARENTS, self.drawn)
+            if not best:  # all that can be drawn was seen before
+                return
             self._add([self._varied(best) for _ in range(VARIED // share)])
 
     def near(self, best: list[_Candidate]) -> None:
@@ -160,12 +141,14 @@ class _Pool:
 
 
 def load_for(path: Path, task: Task) -> SchedulePolicy:
-    """Read a cost model as a policy for a task; see burnish.policies.find.
+    """Read a cost model as a policy for a task; see burnish.policies.find and `load_policy`.
 
     Raises:
-        InputError: the file is not a cost model, or is for another task.
+        InputError: see `load_policy`.
     """
-    model = load_cost_model(path, COLUMNS, KIND)
-    if model.task != task.id:
-        raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
-    return SchedulePolicy(model)
+    return load_policy(path, task, COLUMNS, KIND, propose_for)
+
+
+def propose_for(session: Session, model: CostModel) -> InitialTraces:
+    """Yield traces of the session's nest; see `propose`."""
+    return propose(parse(str(session.observe("nest"))), model, host().vector_bytes)

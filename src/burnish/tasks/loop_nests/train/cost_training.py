@@ -8,17 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from burnish.core.errors import InputError
-from burnish.core.guide import GuideFor
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.config import Config
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.proposals import KIND, SchedulePolicy
+from burnish.tasks.loop_nests.policy.proposals import KIND
 from burnish.tasks.loop_nests.sketches import simplified
 from burnish.tasks.loop_nests.train.measuring import Measurement, measure, read_measurements
 from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.cost_model import CostModel
 from burnish.tasks.tensors.train.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
 from burnish.tasks.tensors.train.fitting import MeasuredProgram
 from burnish.workers.worker import Limits, Worker
@@ -53,17 +52,13 @@ class NestSchedules:
                 yield text, NARROW_BYTES
 
     def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: CostModel | None
     ) -> list[Measurement]:
         """See Subject; large nests have half as many schedules."""
-        if guide and not isinstance(guide, SchedulePolicy):
-            raise InputError(f"algorithm.guide: {plan.guide} is no model of costs")
         text, vector_bytes = key
         count = plan.schedules // 2 if parse(text).flops > plan.operations else plan.schedules
         with closing(Worker(Limits(deadline_seconds=plan.seconds))) as worker:
-            rows: list[Measurement] = worker.call(
-                measure, text, vector_bytes, count, seed, guide.model if guide else None
-            )
+            rows: list[Measurement] = worker.call(measure, text, vector_bytes, count, seed, guide)
         return rows
 
     def read(self, path: Path) -> list[Measurement]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from burnish.core.errors import InputError
-from burnish.core.guide import Guide, InitialTraces
+from burnish.core.guide import InitialTraces
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -20,8 +18,8 @@ from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened, trace_of
-from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
+from burnish.tasks.tensors.policy.cost_model import CostModel
+from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy, load_policy
 
 KIND = "op-schedule-costs"
 REPEATED = 500  # candidates in turn that are none: there are no others
@@ -29,29 +27,6 @@ APART_FROM = 16  # ops of a program: they are measured apart, too
 APART = 1.5  # seconds of that for each second that a whole program takes, where the end is not known
 FIRST_SHARE = 0.4  # of the time to the end, before the first whole program
 RESERVE = 1.2  # times what the first one took are kept for the last
-
-
-@dataclass(frozen=True)
-class OpSchedulePolicy:
-    """Guides for searches of linalg programs."""
-
-    model: CostModel
-
-    @property
-    def objective(self) -> str:
-        """What it was made for."""
-        return self.model.objective
-
-    def __call__(self, session: Session) -> Guide:
-        """Propose schedules of the program that is open."""
-        text = session.observe("program")
-        assert isinstance(text, str)
-        program = Program("program", LANGUAGE, text.encode())
-        return Guide(propose(program, self.model, session.ends), searches=True)
-
-    def distance(self, _task: Task) -> float:
-        """Return how far the machine that was measured is from this one, by the width of vectors."""
-        return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
 
 
 def propose(program: Program, model: CostModel, ends: float = math.inf) -> InitialTraces:
@@ -97,13 +72,17 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
                 search.next_is(apart.fastest())
 
 
-def load_for(path: Path, task: Task) -> OpSchedulePolicy:
-    """Read a cost model as a policy for a task; see burnish.policies.find.
+def load_for(path: Path, task: Task) -> SchedulePolicy:
+    """Read a cost model as a policy for a task; see burnish.policies.find and `load_policy`.
 
     Raises:
-        InputError: it is none, or for another task.
+        InputError: see `load_policy`.
     """
-    model = load_cost_model(path, COLUMNS, KIND)
-    if model.task != task.id:
-        raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
-    return OpSchedulePolicy(model)
+    return load_policy(path, task, COLUMNS, KIND, propose_for)
+
+
+def propose_for(session: Session, model: CostModel) -> InitialTraces:
+    """Yield traces of the session's program, until the session ends; see `propose`."""
+    text = session.observe("program")
+    assert isinstance(text, str)
+    return propose(Program("program", LANGUAGE, text.encode()), model, session.ends)

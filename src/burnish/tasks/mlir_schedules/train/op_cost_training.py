@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from burnish.core.errors import InputError
-from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.config import Config
 from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features
 from burnish.tasks.mlir_schedules.policy.measured_sketches import MeasuredSketches, measure
-from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, OpSchedulePolicy
+from burnish.tasks.mlir_schedules.policy.op_proposals import KIND
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened
 from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.cost_model import CostModel
 from burnish.tasks.tensors.train.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
 from burnish.tasks.tensors.train.fitting import MeasuredProgram
 from burnish.tasks.tensors.train.measuring import read_rows
@@ -50,13 +49,10 @@ class OpSchedules:
                 yield program.name, host().vector_bytes
 
     def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: CostModel | None
     ) -> Iterator[MeasuredSketches]:
         """See Subject."""
-        if guide and not isinstance(guide, OpSchedulePolicy):
-            raise InputError(f"algorithm.guide: {plan.guide} is no model of costs")
-        model = guide.model if guide else None
-        return measure(_program(key[0]), key[1] // ELEMENT, plan.schedules, seed, model)
+        return measure(_program(key[0]), key[1] // ELEMENT, plan.schedules, seed, guide)
 
     def read(self, path: Path) -> list[MeasuredSketches]:
         """See Subject."""

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.guide import GuideFor
 from burnish.files import LineFile
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.config import Config
@@ -24,6 +23,7 @@ from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.policy.cost_model import CostModel
+from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
 from burnish.tasks.tensors.train.fitting import (
     LearningConfig,
     MeasuredProgram,
@@ -71,9 +71,9 @@ class Subject(Protocol):
         """Return the keys to measure."""
 
     def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: CostModel | None
     ) -> Iterable[MeasuredSchedule]:
-        """Measure schedules of a program.
+        """Measure schedules of a program, some of which a model proposes.
 
         Raises:
             CompilerCrash: measuring takes too long, or the compiler fails.
@@ -215,9 +215,13 @@ class ScheduleCostsTraining(ConfiguredTraining):
             known.setdefault(self.subject.key(row), []).append(row)
         return known
 
-    def _guide(self) -> GuideFor | None:
+    def _guide(self) -> CostModel | None:
         found = find_guide(self.plan.guide, self.task, self.objective)
-        return found[0] if found else None
+        if found is None:
+            return None
+        if not isinstance(found[0], SchedulePolicy):
+            raise InputError(f"algorithm.guide: {self.plan.guide} is no model of costs")
+        return found[0].model
 
 
 def _existing(name: str) -> Path:

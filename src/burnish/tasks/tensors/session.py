@@ -1,0 +1,54 @@
+"""Sessions whose objective is the time of a call."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.tasks.tensors.objectives import OBJECTIVES
+
+
+class TimedSession(Session):
+    """A session with a cursor, whose only cost is the time of a call; sites have no cost of their own."""
+
+    has_cursor = True
+
+    def __init__(self, actions: Sequence[str], reopen: Callable[[], Session], program: Program) -> None:
+        super().__init__(actions, reopen=reopen)
+        self.program = program
+        self._told = ""  # the state whose cost was returned last
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return the seconds of a call, after a comparison with NumPy; 0 for a site: it has no own cost.
+
+        A second request in the same state measures again, so that comparisons have several samples.
+        """
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        if site:
+            return 0.0
+        state = self.state()
+        again, self._told = state == self._told, state
+        return self.seconds(again)
+
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return an empty dict: sites have no cost of their own."""
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        return {}
+
+    @abstractmethod
+    def state(self) -> str:
+        """Return the identity of what is measured."""
+
+    @abstractmethod
+    def seconds(self, again: bool = False) -> float:
+        """Return the time of a call: the last measurement of this state, or a new one.
+
+        Raises:
+            Miscompiled: the results differ from NumPy's.
+        """
