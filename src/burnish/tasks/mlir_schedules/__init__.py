@@ -7,11 +7,11 @@ from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, Ta
 from burnish.tasks.mlir_schedules.actions import ACTIONS
 from burnish.tasks.mlir_schedules.baselines import BASELINES
 from burnish.tasks.mlir_schedules.c_interface import emit_shared_object
-from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
 from burnish.tasks.mlir_schedules.outputs import describe, write_schedule
 from burnish.tasks.mlir_schedules.session import open_program, toolchain
 from burnish.tasks.tensors.c_interface import emit_header, emit_object
+from burnish.tasks.tensors.objectives import OBJECTIVES
 from burnish.tasks.tensors.outputs import behaviour
 
 __all__ = ["TASK"]
