@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,8 @@ from burnish.core.view import Observed
 from burnish.tasks.loop_nests.actions import ACTIONS, MOST_LOOPS, extents_at
 from burnish.tasks.loop_nests.lowering import lower
 from burnish.tasks.loop_nests.nest import Access, Statement
-from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place
-
-if TYPE_CHECKING:
-    from burnish.tasks.loop_nests.session import NestSession
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place, Tree
+from burnish.tasks.tensors.machine import Machine
 
 ROWS = 10  # loops in LoopTool's tensor
 BINS = 16  # of strides in LoopTool's tensor; the stride tensor has twice as many
@@ -122,12 +120,33 @@ OBSERVATIONS: dict[str, Observation] = {
 }
 
 
-def observe(session: NestSession, space: str) -> Observed:
+class NestState(Protocol):
+    """The parts of a session that observations read."""
+
+    trace: list[str]
+    tree: Tree
+    cursor: int  # index of a loop
+
+    @property
+    def machine(self) -> Machine:
+        """See NestSession."""
+
+    def index(self, action: str) -> int:
+        """See Session."""
+
+    def seconds(self) -> float:
+        """See NestSession."""
+
+    def header(self) -> str:
+        """See NestSession."""
+
+
+def observe(session: NestState, space: str) -> Observed:
     """Return one of OBSERVATIONS."""
     return _OBSERVE[space](session)
 
 
-def loops(session: NestSession) -> NDArray[np.float32]:
+def loops(session: NestState) -> NDArray[np.float32]:
     """Return float32[MOST_LOOPS, 30], by LOOP_COLUMNS: a row for each loop."""
     rows = np.zeros((MOST_LOOPS, len(LOOP_COLUMNS)), dtype=np.float32)
     for number, place in enumerate(list(session.tree.places.values())[:MOST_LOOPS]):
@@ -135,7 +154,7 @@ def loops(session: NestSession) -> NDArray[np.float32]:
     return rows
 
 
-def _loop_row(session: NestSession, number: int, place: Place) -> list[float]:
+def _loop_row(session: NestState, number: int, place: Place) -> list[float]:
     tree, loop = session.tree, place.loop
     leaves = tree.leaves(place.path)
     statement = tree.nest.statements[leaves[0]]
@@ -158,7 +177,7 @@ def _loop_row(session: NestSession, number: int, place: Place) -> list[float]:
     return row + [0.0] * (len(LOOP_COLUMNS) - len(row))
 
 
-def schedule(session: NestSession) -> NDArray[np.int64]:
+def schedule(session: NestState) -> NDArray[np.int64]:
     """Return int64[MOST_LOOPS, 6], by SCHEDULE_COLUMNS.
 
     Iterators are numbered from 1; a kind is its index in KINDS; `copies` has a bit for each tensor.
@@ -174,7 +193,7 @@ def schedule(session: NestSession) -> NDArray[np.int64]:
     return rows
 
 
-def loops_tensor(session: NestSession) -> NDArray[np.int64]:
+def loops_tensor(session: NestState) -> NDArray[np.int64]:
     """Return int64[10, 20], by LOOPTOOL_COLUMNS."""
     rows = np.zeros((ROWS, len(LOOPTOOL_COLUMNS)), dtype=np.int64)
     for number, place in enumerate(list(session.tree.places.values())[:ROWS]):
@@ -188,7 +207,7 @@ def loops_tensor(session: NestSession) -> NDArray[np.int64]:
     return rows
 
 
-def stride_tensor(session: NestSession) -> NDArray[np.int64]:
+def stride_tensor(session: NestState) -> NDArray[np.int64]:
     """Return int64[2 * BINS]: accesses by stride, in bins: 0, 1, 2 to 3, 4 to 7 elements, and so on."""
     bins = np.zeros(2 * BINS, dtype=np.int64)
     for place in session.tree.places.values():
@@ -198,7 +217,7 @@ def stride_tensor(session: NestSession) -> NDArray[np.int64]:
     return bins
 
 
-def previous_actions(session: NestSession) -> NDArray[np.int64]:
+def previous_actions(session: NestState) -> NDArray[np.int64]:
     """Return int64[PREVIOUS, len(ACTIONS)]: a one-hot row for each of the last actions, latest first."""
     rows = np.zeros((PREVIOUS, len(ACTIONS)), dtype=np.int64)
     for row, text in zip(rows, reversed(session.trace), strict=False):
@@ -206,24 +225,24 @@ def previous_actions(session: NestSession) -> NDArray[np.int64]:
     return rows
 
 
-def runtime(session: NestSession) -> NDArray[np.float64]:
+def runtime(session: NestState) -> NDArray[np.float64]:
     """Return float64[1]: the seconds of a call."""
     return np.array([session.seconds()])
 
 
-def flops(session: NestSession) -> NDArray[np.float64]:
+def flops(session: NestState) -> NDArray[np.float64]:
     """Return float64[2]: operations per second, and operations of a call."""
     count = session.tree.nest.flops
     return np.array([count / session.seconds(), count])
 
 
-def tree_graph(session: NestSession) -> GraphArrays:
+def tree_graph(session: NestState) -> GraphArrays:
     """Return a node for the nest, each loop and each statement, and edges from parents to children."""
     nodes, edges, _ = _tree_arrays(session)
     return GraphArrays(_array(nodes, len(NODE_COLUMNS)), _array(edges, 4))
 
 
-def graph(session: NestSession) -> GraphArrays:
+def graph(session: NestState) -> GraphArrays:
     """Return the tree's graph, with nodes for the tensors and edges for reads and writes."""
     nodes, edges, leaves = _tree_arrays(session)
     tensors = {name: len(nodes) + i for i, name in enumerate(session.tree.nest.shapes)}
@@ -235,7 +254,7 @@ def graph(session: NestSession) -> GraphArrays:
     return GraphArrays(_array(nodes, len(NODE_COLUMNS)), _array(edges, 4))
 
 
-_OBSERVE: Mapping[str, Callable[[NestSession], Observed]] = {
+_OBSERVE: Mapping[str, Callable[[NestState], Observed]] = {
     "loops": loops,
     "schedule": schedule,
     "loops_tensor": loops_tensor,
@@ -245,14 +264,14 @@ _OBSERVE: Mapping[str, Callable[[NestSession], Observed]] = {
     "flops": flops,
     "nest": lambda session: str(session.tree.nest),
     "loop_tree": lambda session: str(session.tree),
-    "ir": lambda session: lower(session.tree, session.shared.machine.vector_bytes).text,
+    "ir": lambda session: lower(session.tree, session.machine.vector_bytes).text,
     "c_header": lambda session: session.header(),
     "ir_tree_networkx": tree_graph,
     "ir_graph_networkx": graph,
 }
 
 
-def _tree_arrays(session: NestSession) -> tuple[list[list[int]], list[list[int]], dict[int, int]]:
+def _tree_arrays(session: NestState) -> tuple[list[list[int]], list[list[int]], dict[int, int]]:
     nodes: list[list[int]] = [[0] * len(NODE_COLUMNS)]
     edges: list[list[int]] = []
     leaves: dict[int, int] = {}
@@ -276,7 +295,7 @@ def _tree_arrays(session: NestSession) -> tuple[list[list[int]], list[list[int]]
     return nodes, edges, leaves
 
 
-def _strides(session: NestSession, place: Place, statements: list[Statement]) -> list[int]:
+def _strides(session: NestState, place: Place, statements: list[Statement]) -> list[int]:
     """Return the elements that an iteration of a loop moves each access by, without signs."""
     accesses: list[Access] = [access for one in statements for access in (one.target, *one.accesses)]
     steps = (session.tree.nest.strides(access).get(place.loop.iterator, 0) for access in accesses)

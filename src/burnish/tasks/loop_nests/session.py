@@ -50,6 +50,11 @@ class NestSession(TimedSession):
         self._compiled: tuple[str, CompiledNest] | None = None  # the last one that was measured
 
     @property
+    def machine(self) -> Machine:
+        """The machine that schedules are compiled for."""
+        return self.shared.machine
+
+    @property
     def place(self) -> Place:
         """The loop at the cursor."""
         return list(self.tree.places.values())[self.cursor]

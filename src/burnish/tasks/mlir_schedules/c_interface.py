@@ -6,7 +6,6 @@ import subprocess
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from burnish.core.errors import CompileError
 from burnish.core.session import Session
@@ -14,9 +13,6 @@ from burnish.tasks.mlir_schedules.payload import Payload
 from burnish.tasks.tensors import c_interface
 from burnish.tasks.tensors.c_interface import Argument, check_name
 from burnish.tasks.tensors.machine import host
-
-if TYPE_CHECKING:
-    from burnish.tasks.mlir_schedules.session import ScheduleSession
 
 PACKED = "_mlir_"  # what the engine calls a function that takes one array of pointers, beside the function
 function_name = partial(c_interface.function_name, prefix="mlir")
@@ -47,11 +43,6 @@ def link_shared(code: bytes) -> bytes:
         if done.returncode:
             raise CompileError(f"the schedule's object file cannot be linked\n{done.stderr.strip()}")
         return made.read_bytes()
-
-
-def header(session: ScheduleSession) -> str:
-    """Return the C header of a session's object file."""
-    return write_header(session.payload, function_name(session.program.name))
 
 
 def write_header(payload: Payload, name: str) -> str:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.objective import GraphArrays, Observation
+from burnish.core.program import Program
 from burnish.core.trace import split_entry
 from burnish.core.view import Observed
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX, MOST_DIMENSIONS
-from burnish.tasks.mlir_schedules.c_interface import header
+from burnish.tasks.mlir_schedules.c_interface import function_name, write_header
+from burnish.tasks.mlir_schedules.outputs import schedule_text
+from burnish.tasks.mlir_schedules.payload import Payload
 from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS, STAGES, alone
-from burnish.tasks.mlir_schedules.sites import Site
-
-if TYPE_CHECKING:
-    from burnish.tasks.mlir_schedules.session import ScheduleSession
+from burnish.tasks.mlir_schedules.sites import Site, Sites
 
 NEIGHBOURS = 4  # at most, among the ops that an op reads
 HISTORY = 48  # the last actions that are shown
@@ -81,18 +81,36 @@ OBSERVATIONS: dict[str, Observation] = {
 }
 
 
-def observe(session: ScheduleSession, space: str) -> Observed:
+class ScheduleState(Protocol):
+    """The parts of a session that observations read."""
+
+    trace: list[str]
+    program: Program
+    payload: Payload
+    ops: Sites
+    cursor: str  # the name of an op
+    script: list[str]  # the transforms of each step
+
+    @property
+    def opened(self) -> Payload:
+        """See ScheduleSession."""
+
+    def measure(self, objective: str) -> float:
+        """See Session."""
+
+
+def observe(session: ScheduleState, space: str) -> Observed:
     """Return an observation by its name in OBSERVATIONS."""
     return _OBSERVE[space](session)
 
 
-def op(session: ScheduleSession) -> NDArray[np.float32]:
+def op(session: ScheduleState) -> NDArray[np.float32]:
     """Return float32[F]: the op at the cursor; zeros once the cursor has passed the first op."""
     site = session.ops.by_name.get(session.cursor)
     return row(session, site) if site else np.zeros(len(COLUMNS), dtype=np.float32)
 
 
-def neighbours(session: ScheduleSession) -> NDArray[np.float32]:
+def neighbours(session: ScheduleState) -> NDArray[np.float32]:
     """Return float32[2 + NEIGHBOURS, F]: a reader of the op at the cursor, that op, and ops that it reads."""
     rows = np.zeros((2 + NEIGHBOURS, len(COLUMNS)), dtype=np.float32)
     known = session.ops.by_name
@@ -105,13 +123,13 @@ def neighbours(session: ScheduleSession) -> NDArray[np.float32]:
     return rows
 
 
-def ops(session: ScheduleSession) -> NDArray[np.float32]:
+def ops(session: ScheduleState) -> NDArray[np.float32]:
     """Return float32[N, F]: all ops in the program's order."""
     found = [row(session, site) for site in session.ops.by_name.values()]
     return np.array(found, dtype=np.float32).reshape(len(found), len(COLUMNS))
 
 
-def row(session: ScheduleSession, site: Site) -> NDArray[np.float32]:
+def row(session: ScheduleState, site: Site) -> NDArray[np.float32]:
     """Return float32[F]: an op, with its loops, the cursor and the number of readers."""
     found = alone(site).copy()
     found[AT_CURSOR] = site.name == session.cursor
@@ -119,7 +137,7 @@ def row(session: ScheduleSession, site: Site) -> NDArray[np.float32]:
     return found
 
 
-def graph(session: ScheduleSession) -> GraphArrays:
+def graph(session: ScheduleState) -> GraphArrays:
     """Return the ops as nodes, int64[N, C], and their reads as edges, int64[E, 4]."""
     sites = session.ops.by_name
     numbers = {name: number for number, name in enumerate(sites)}
@@ -142,7 +160,7 @@ def graph(session: ScheduleSession) -> GraphArrays:
     return GraphArrays(nodes, np.array(edges, dtype=np.int64).reshape(len(edges), 4))
 
 
-def history(session: ScheduleSession) -> NDArray[np.float32]:
+def history(session: ScheduleState) -> NDArray[np.float32]:
     """Return float32[2, n]: for each action, its count at the cursor's op / 4, and its last place in 0..1."""
     found = np.zeros((2, len(ACTIONS)), dtype=np.float32)
     there = [text for site, text in map(split_entry, session.trace) if site in ("", session.cursor)][
@@ -154,25 +172,23 @@ def history(session: ScheduleSession) -> NDArray[np.float32]:
     return found
 
 
-def _runtime(session: ScheduleSession) -> NDArray[np.float64]:
+def _runtime(session: ScheduleState) -> NDArray[np.float64]:
     return np.array([session.measure("seconds")])
 
 
-def _program(session: ScheduleSession) -> str:
+def _program(session: ScheduleState) -> str:
     return session.program.content.decode()
 
 
-def _module(session: ScheduleSession) -> str:
+def _module(session: ScheduleState) -> str:
     return str(session.payload.module)
 
 
-def _schedule(session: ScheduleSession) -> str:
-    from burnish.tasks.mlir_schedules.outputs import schedule_text
-
-    return schedule_text(session)
+def _schedule(session: ScheduleState) -> str:
+    return schedule_text(session.opened, session.payload, session.script)
 
 
-_OBSERVE: Mapping[str, Callable[[ScheduleSession], Observed]] = {
+_OBSERVE: Mapping[str, Callable[[ScheduleState], Observed]] = {
     "op": op,
     "neighbours": neighbours,
     "ops": ops,
@@ -182,5 +198,5 @@ _OBSERVE: Mapping[str, Callable[[ScheduleSession], Observed]] = {
     "program": _program,
     "module": _module,
     "schedule": _schedule,
-    "c_header": header,
+    "c_header": lambda session: write_header(session.payload, function_name(session.program.name)),
 }

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
 
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.tasks.mlir_schedules import bindings, lowering
-from burnish.tasks.mlir_schedules.payload import naming, sequence
+from burnish.tasks.mlir_schedules.payload import Payload, naming, sequence
 from burnish.tasks.mlir_schedules.reference.work import flops
-
-if TYPE_CHECKING:
-    from burnish.tasks.mlir_schedules.session import ScheduleSession
 
 GIGA = 1e9
 
 
-def schedule_text(session: ScheduleSession) -> str:
+def schedule_text(opened: Payload, scheduled: Payload, script: Sequence[str]) -> str:
     """Return the schedule as a named sequence, for the program's module as it was opened.
 
     `mlir-opt --transform-interpreter` of the same version applies the sequence; only passes come after it.
+
+    Args:
+        opened: The program before any action.
+        scheduled: The program after them.
+        script: The transforms of each step.
     """
-    finished = lowering.finish(bindings.clone(session.payload.module))
-    return sequence(naming(session.shared.opened.module) + "".join(session.script) + finished)
+    finished = lowering.finish(bindings.clone(scheduled.module))
+    return sequence(naming(opened.module) + "".join(script) + finished)
 
 
 def write_schedule(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:

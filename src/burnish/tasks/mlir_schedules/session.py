@@ -60,6 +60,11 @@ class ScheduleSession(TimedSession):
         self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one that was measured
         self._lowered: Any = None  # the module, as `compiled` will want it
 
+    @property
+    def opened(self) -> Payload:
+        """The program before any action."""
+        return self.shared.opened
+
     def sites(self) -> tuple[str, ...]:
         """Return the ops' names."""
         return tuple(self.ops.by_name)
