@@ -57,7 +57,7 @@ class NestSchedules:
     ) -> list[Measurement]:
         """See Subject; large nests have half as many schedules."""
         if guide and not isinstance(guide, SchedulePolicy):
-            raise InputError(f"algorithm.guide: {plan.guide} is no model of costs")
+            raise InputError(f"algorithm.guide: {plan.guide} is not a cost model")
         text, vector_bytes = key
         count = plan.schedules // 2 if parse(text).flops > plan.operations else plan.schedules
         with closing(Worker(Limits(deadline_seconds=plan.seconds))) as worker:
