@@ -90,8 +90,8 @@ def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish report",
-        description="Show, for the objects that burnish cc and c++ last wrote, the bytes that a linked program "
-        "loads before and after, the change of .text, and why some are unchanged. With --linked, "
+        description="Show, for the objects that burnish cc and c++ last wrote, the bytes that a linked "
+        "program loads before and after, the change of .text, and why some are unchanged. With --linked, "
         "show the bytes that a linked program loads.",
     )
     parser.add_argument(
