@@ -2,9 +2,12 @@
 
 #include "bind_values.h"
 #include "module.h"
+#include "objects.h"
 #include "sizes.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -13,6 +16,72 @@ namespace burnish {
 namespace {
 
 std::string bytes_of(const nb::bytes &content) { return std::string(content.c_str(), content.size()); }
+
+std::string_view view_of(const nb::bytes &content) { return {content.c_str(), content.size()}; }
+
+nb::bytes to_bytes(std::string_view content) { return nb::bytes(content.data(), content.size()); }
+
+// The content is copied when Python asks for it.
+struct Section : ElfSection {
+  nb::bytes file;
+};
+
+std::vector<Section> sections(nb::bytes file) {
+  std::vector<Section> found;
+  for (ElfSection &section : elf_sections(view_of(file)))
+    found.push_back({std::move(section), file});
+  return found;
+}
+
+std::vector<ElfSymbol> symbols(nb::bytes file, bool dynamic) { return elf_symbols(view_of(file), dynamic); }
+
+nb::bytes add_section(nb::bytes object, nb::str name, nb::bytes content) {
+  return to_bytes(with_section(view_of(object), encoded(name), view_of(content)));
+}
+
+// A name, where the content begins in the archive, and the content.
+using Member = nb::typed<nb::tuple, nb::str, size_t, nb::bytes>;
+
+nb::typed<nb::list, Member> members(nb::bytes archive) {
+  nb::list found;
+  for (const auto &[name, content] : archive_members(view_of(archive)))
+    found.append(nb::make_tuple(decoded(name), content.data() - archive.c_str(), to_bytes(content)));
+  return found;
+}
+
+nb::bytes archive(const std::vector<nb::bytes> &objects) {
+  std::vector<std::string_view> contents;
+  for (const nb::bytes &object : objects)
+    contents.push_back(view_of(object));
+  return to_bytes(archive_of(contents));
+}
+
+void bind_files(nb::module_ &m) {
+  nb::class_<Section>(m, "ElfSection")
+      .def_prop_ro("name", [](const Section &section) { return decoded(section.name); })
+      .def_ro("type", &Section::type)
+      .def_ro("flags", &Section::flags)
+      .def_ro("flags_at", &Section::flags_at)
+      .def_ro("size", &Section::size)
+      .def_prop_ro("content", [](const Section &section) { return to_bytes(section.content); });
+  nb::class_<ElfSymbol>(m, "ElfSymbol")
+      .def_prop_ro("name", [](const ElfSymbol &symbol) { return decoded(symbol.name); })
+      .def_ro("binding", &ElfSymbol::binding)
+      .def_ro("visibility", &ElfSymbol::visibility)
+      .def_ro("type", &ElfSymbol::type)
+      .def_ro("is_defined", &ElfSymbol::is_defined)
+      .def_ro("section", &ElfSymbol::section)
+      .def_ro("value", &ElfSymbol::value)
+      .def_ro("size", &ElfSymbol::size)
+      .def_prop_ro("group", [](const ElfSymbol &symbol) {
+        return symbol.group ? std::optional(decoded(*symbol.group)) : std::nullopt;
+      });
+  m.def("elf_sections", &sections, "file"_a);
+  m.def("elf_symbols", &symbols, "file"_a, "dynamic"_a = false);
+  m.def("with_section", &add_section, "object"_a, "name"_a, "content"_a);
+  m.def("archive_members", &members, "archive"_a);
+  m.def("archive_of", &archive, "objects"_a);
+}
 
 } // namespace
 
@@ -40,6 +109,7 @@ void bind_objects(nb::module_ &m) {
   m.def(
       "object_sizes", [](nb::bytes object, const Module &module) { return object_sizes(bytes_of(object), module); },
       "object"_a, "module"_a);
+  bind_files(m);
 }
 
 } // namespace burnish

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from burnish.cc.guard import guarded
+from burnish.cc.improve import offered_symbols
 from burnish.cc.requests import KeptReference
-from burnish.cc.symbols import offered_symbols
 from burnish.llvm.toolchain import find_tool
 from tests.waiting import alive, wait_until
 
@@ -85,10 +85,10 @@ def test_offered_symbols_are_what_a_linker_may_need(tmp_path: Path, target: str)
     made = tmp_path / "a.o"
     subprocess.run([find_tool("clang"), f"--target={target}", "-c", source, "-o", made], check=True)
     assert offered_symbols(made.read_bytes()) == {
-        (b"_Z6strongv", False, 0),
-        (b"_Z4weakv", True, 0),
-        (b"hidden", False, 2),
-        (b"_Z3usev", False, 0),
+        ("_Z6strongv", False, 0),
+        ("_Z4weakv", True, 0),
+        ("hidden", False, 2),
+        ("_Z3usev", False, 0),
     }
 
 
@@ -96,5 +96,5 @@ def test_offered_symbols_are_what_a_linker_may_need(tmp_path: Path, target: str)
     "content", [b"", b"!<arch>\n", b"\x7fELF\x02\x01\x01" + bytes(9), b"\x7fELF\x02\x01" + b"\xff" * 90]
 )
 def test_what_is_no_object_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match="ELF object"):
+    with pytest.raises(ValueError, match="ELF file"):
         offered_symbols(content)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from burnish import _native
-from burnish.cc.symbols import offered_symbols
+from burnish.cc.improve import offered_symbols
 from burnish.llvm.toolchain import find_tool
 
 if TYPE_CHECKING:

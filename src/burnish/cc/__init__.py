@@ -22,7 +22,6 @@ only if it is smaller.
     back_end          the options of the back end, from clang's command line
     server            the fork server: it has imported all of this, for the next file
     guard             the optimizer in a child process that may crash or hang
-    symbols           symbols that an object offers to the linker, or may take from another
     copies            functions that several objects define
     processes         clang as a child, signals
     build_log         one line for each object

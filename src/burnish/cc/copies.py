@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from burnish.cc.build_log import Record
-from burnish.cc.symbols import grouped_functions
+
+_FUNCTION = 2  # STT_FUNC
 
 
 def group_bytes(elf: bytes) -> dict[str, int]:
@@ -22,11 +23,13 @@ def group_bytes(elf: bytes) -> dict[str, int]:
     from burnish import _native
 
     loaded = dict(_native.object_sizes(elf, True).functions_loaded)
-    places: dict[tuple[str, tuple[int, int]], int] = {}
-    for group, place, name in grouped_functions(elf):  # the table is with one of a function's names
-        places[group, place] = max(places.get((group, place), 0), loaded.get(name, 0))
+    places: dict[tuple[str, int, int], int] = {}
+    for symbol in _native.elf_symbols(elf):
+        if symbol.group is not None and symbol.type == _FUNCTION:
+            place = (symbol.group, symbol.section, symbol.value)  # the table is with one of its names
+            places[place] = max(places.get(place, 0), loaded.get(symbol.name, 0))
     found: dict[str, int] = defaultdict(int)
-    for (group, _), size in places.items():
+    for (group, _, _), size in places.items():
         found[group] += size
     return dict(found)
 

@@ -11,11 +11,12 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, kept, sizes_of
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
-from burnish.cc.symbols import offered_symbols
 from burnish.cc.trials import Trials
 
 # A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
+
+_GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
 
 
 def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
@@ -191,9 +192,28 @@ def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) ->
     return ClangJob((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
 
 
+def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
+    """Return (name, weak, visibility) of what other objects may rely on in a little-endian ELF object.
+
+    That is each definition that is not local, except weak ones in a COMDAT group: inline functions and
+    templates, which every object that uses one brings along. (ELF specification, chapter 4.)
+
+    Raises:
+        ValueError: it is not such an object.
+    """
+    from burnish import _native
+
+    return frozenset(
+        (symbol.name, symbol.binding == _WEAK, symbol.visibility)
+        for symbol in _native.elf_symbols(elf)
+        if symbol.is_defined
+        and (symbol.binding == _GLOBAL or (symbol.binding == _WEAK and symbol.group is None))
+    )
+
+
 def _same_symbols(reference: Path, better: Path) -> None:
     """Raise KeptReference where another object could miss something, or find something new."""
     change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
     if change:
-        name = min(change)[0].decode(errors="replace")
+        name, _, _ = min(change)
         raise KeptReference(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.cc.symbols import section_headers
+from burnish import _native
 from burnish.core.errors import InputError
 
 # In the order in which tables show them.
 KINDS = ("code", "read-only data", "data", "unwind tables", "relocations", "other")
 
 _NOBITS = 8
-_EXECUTABLE, _SHARED = 2, 3  # e_type
+_LINKED = (b"\2\0", b"\3\0")  # e_type: ET_EXEC, ET_DYN
 _WRITE, _ALLOC, _EXECINSTR = 1, 2, 4  # sh_flags
 _RELOCATIONS = (4, 9, 19)  # SHT_RELA, SHT_REL, SHT_RELR
 # What the dynamic linker reads, and notes: SHT_STRTAB, HASH, DYNAMIC, NOTE, DYNSYM, GNU_HASH, GNU_verdef,
@@ -22,8 +21,6 @@ _RELOCATIONS = (4, 9, 19)  # SHT_RELA, SHT_REL, SHT_RELR
 _DYNAMIC = (3, 5, 6, 7, 11, 0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF)
 _UNWIND = (".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".ARM.exidx", ".ARM.extab")
 _PADDING = ".relro_padding"  # lld's, to the end of a page: nothing of the program's, and nothing in its file
-
-_NAMES_AT = {1: 0x32, 2: 0x3E}  # the offset of e_shstrndx by EI_CLASS
 
 
 @dataclass(frozen=True)
@@ -70,17 +67,16 @@ def read_linked(path: Path) -> Linked:
         elf = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a linked program") from None
-    if elf[:4] != b"\x7fELF" or len(elf) < 0x40 or elf[4] not in _NAMES_AT or elf[5] != 1:
+    if len(elf) < 0x40 or elf[:4] != b"\x7fELF" or elf[4:6] not in (b"\1\1", b"\2\1"):
         raise InputError(f"{path}: expected a linked program, a little-endian ELF file")
-    (kind_of_file,) = struct.unpack_from("<H", elf, 0x10)
-    if kind_of_file not in (_EXECUTABLE, _SHARED):
+    if elf[16:18] not in _LINKED:
         raise InputError(
             f"{path}: expected a linked program or shared library; this is an object: link it first"
         )
     try:
-        found = Linked(tuple(_sections(elf, elf[4])))
-    except (struct.error, IndexError, ValueError) as error:
-        raise InputError(f"{path}: not a whole ELF file: {error}") from None
+        found = Linked(tuple(_sections(elf)))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
     if not found.sections:
         raise InputError(
             f"{path}: no section headers, which say what is code and what is not; strip keeps them"
@@ -88,17 +84,11 @@ def read_linked(path: Path) -> Linked:
     return found
 
 
-def _sections(elf: bytes, kind: int) -> Iterator[Section]:
-    headers = section_headers(elf, kind)
-    if not headers:
-        return
-    (names_index,) = struct.unpack_from("<H", elf, _NAMES_AT[kind])
-    names = headers[headers[0][6] if names_index == 0xFFFF else names_index][4]
-    for header in headers:
-        name_at, section_type, flags, size = names + header[0], header[1], header[2], header[5]
-        name = elf[name_at : elf.index(b"\0", name_at)].decode(errors="replace")
-        if flags & _ALLOC and size and name != _PADDING:
-            yield Section(name, _kind(name, section_type, flags), size)
+def _sections(elf: bytes) -> Iterator[Section]:
+    for section in _native.elf_sections(elf):
+        name = section.name.encode(errors="replace").decode()  # to be printed
+        if section.flags & _ALLOC and section.size and name != _PADDING:
+            yield Section(name, _kind(name, section.type, section.flags), section.size)
 
 
 def _kind(name: str, section_type: int, flags: int) -> str:

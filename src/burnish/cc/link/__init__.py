@@ -7,9 +7,7 @@ clang's code generation. The program is linked once more, with that module in pl
 new program is kept if it loads fewer bytes.
 
     unit_records        a unit: its bitcode, and clang's command for it
-    elf                 sections and symbols of ELF files
     embedding           a unit into an object, and out of it
-    archives            the members of static libraries
     inputs              inputs of a link command that have units
     probe               the units that the linker takes, as its own output shows
     link_job            the linker's command, with other inputs

@@ -6,23 +6,23 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish import _native
 from burnish.cc import processes
 from burnish.cc.improve import front_end
 from burnish.cc.jobs import ClangJob
-from burnish.cc.link import elf
 from burnish.cc.link.unit_records import ProgramUnit, decode_units
 from burnish.core.clock import Clock
 
-SECTION = b".burnish.unit"
+SECTION = ".burnish.unit"
+_ALLOC, _LOCAL = 2, 0  # SHF_ALLOC, STB_LOCAL
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """An object's unit, and what makes a linker copy it to its output."""
+    """An object's unit, and where the flags of its section are in the object."""
 
     unit: ProgramUnit
-    flags_at: int  # of the section, in the object
-    flags: bytes  # that do not exclude it
+    flags_at: int
 
 
 def seal(content: bytes) -> str:
@@ -35,26 +35,31 @@ def seal(content: bytes) -> str:
         ValueError: it is no ELF file.
     """
     digest = hashlib.blake2b(digest_size=16)
-    for section in elf.sections(content):
-        if section.is_loaded:
-            digest.update(repr((section.name, section.header[1:3], section.header[5])).encode())
+    for section in _native.elf_sections(content):
+        if section.flags & _ALLOC:
+            digest.update(repr((section.name, section.type, section.flags, section.size)).encode())
             digest.update(section.content)
-    digest.update(repr(elf.symbols(content)).encode())
+    symbols = [
+        (symbol.name, symbol.binding, symbol.visibility, symbol.is_defined, symbol.size)
+        for symbol in _native.elf_symbols(content)
+        if symbol.binding != _LOCAL
+    ]
+    digest.update(repr(sorted(symbols)).encode())
     return digest.hexdigest()
 
 
 def read_unit(content: bytes) -> Embedded | None:
     """Return the unit of an object; None where it has none or several, or was changed."""
-    if not elf.is_object(content) or SECTION not in content:
+    if SECTION.encode() not in content:
         return None
     try:
-        (section,) = (one for one in elf.sections(content) if one.name == SECTION)
+        (section,) = (one for one in _native.elf_sections(content) if one.name == SECTION)
         (unit,) = decode_units(section.content)
         if unit.seal != seal(content):
             return None
     except ValueError:
         return None
-    return Embedded(unit, *elf.flags_of_section(content, section))
+    return Embedded(unit, section.flags_at)
 
 
 @dataclass(frozen=True)
@@ -77,4 +82,4 @@ def embed(job: ClangJob, content: bytes, costs: Costs, folder: Path, deadline_se
     processes.run_quietly(front_end(job.silenced(), front).command, deadline_seconds)
     spent = costs.clock.now() - costs.began
     unit = ProgramUnit(front.read_bytes(), job.command, costs.clang_seconds, seal(content), spent)
-    return elf.with_section(content, SECTION, unit.encode())
+    return _native.with_section(content, SECTION, unit.encode())

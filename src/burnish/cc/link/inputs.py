@@ -7,12 +7,21 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from burnish.cc.link import archives
-from burnish.cc.link.archives import Member
+from burnish import _native
 from burnish.cc.link.embedding import SECTION, Embedded, read_unit
 from burnish.cc.requests import KeptReference
 
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_ARCHIVE = b"!<arch>\n"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in an archive, or one by itself."""
+
+    name: str
+    start: int  # in the archive
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -27,15 +36,14 @@ class LinkedFile:
     @property
     def is_archive(self) -> bool:
         """Return whether the linker takes only the parts that it needs."""
-        return self.content.startswith(archives.MAGIC)
+        return self.content.startswith(_ARCHIVE)
 
     def included(self) -> bytes:
         """Return the file's content, with its units marked so that a linker copies them to its output."""
         content = bytearray(self.content)
         for member, found in self.parts:
             if found:
-                at = member.start + found.flags_at
-                content[at : at + len(found.flags)] = found.flags
+                content[member.start + found.flags_at + 3] &= 0x7F  # SHF_EXCLUDE is bit 31
         return bytes(content)
 
 
@@ -78,7 +86,7 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
     for index, path in _paths(command):
         try:
             content = path.read_bytes()
-            if SECTION in content or content.startswith(_BITCODE) or content.startswith(archives.MAGIC):
+            if SECTION.encode() in content or content.startswith((*_BITCODE, _ARCHIVE)):
                 file = LinkedFile(index, path, content, tuple(_parts(path, content)))
                 if any(part for _, part in file.parts):
                     found.append(file)
@@ -104,8 +112,8 @@ def _paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
 
 def _parts(path: Path, content: bytes) -> Iterator[tuple[Member, Embedded | None]]:
     parts = [Member(path.name, 0, content)]
-    if content.startswith(archives.MAGIC):
-        parts = list(archives.members(content))
+    if content.startswith(_ARCHIVE):
+        parts = [Member(*member) for member in _native.archive_members(content)]
     for part in parts:
         if part.content.startswith(_BITCODE):
             raise KeptReference(f"{path} is for clang's own link-time optimization")

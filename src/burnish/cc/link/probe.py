@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cc.link import elf
+from burnish import _native
 from burnish.cc.link.embedding import SECTION
 from burnish.cc.link.inputs import LinkedFile
 from burnish.cc.link.link_job import LinkJob
@@ -30,8 +30,8 @@ def taken_units(
         inputs[file.index] = (copy,)
     job.changed(inputs, output).run(deadline_seconds)
     try:
-        found = [section.content for section in elf.sections(output.read_bytes()) if section.name == SECTION]
-        units = [unit for content in found for unit in decode_units(content)]
+        found = [one for one in _native.elf_sections(output.read_bytes()) if one.name == SECTION]
+        units = [unit for section in found for unit in decode_units(section.content)]
     except (OSError, ValueError) as error:
         raise KeptReference(f"the linker does not report its inputs: {error}") from None
     finally:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from burnish import _native
 from burnish.cc import processes
 from burnish.cc.improve import code_generation
 from burnish.cc.jobs import ClangJob
-from burnish.cc.link import elf
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.merging import Link, Merged
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import Sizes
 from burnish.cc.requests import Attempt, KeptReference
+
+_LOCAL, _WEAK = 0, 2  # bindings of symbols: STB_*
 
 
 def link_module(link: Link, merged: Merged, attempt: Attempt, path: Path) -> Sizes:
@@ -77,16 +79,15 @@ def _same_symbols(reference: Path, better: Path) -> None:
     """
     old, new = (path.read_bytes() for path in (reference, better))
     if change := _strong(old, dynamic=True) ^ _strong(new, dynamic=True):
-        raise KeptReference(f"the dynamic symbol {_name(change)} would not be as the linker defines it")
-    before = {one.name for one in elf.symbols(old) if one.is_defined}
+        raise KeptReference(f"the dynamic symbol {min(change)!r} would not be as the linker defines it")
+    before = {one.name for one in _defined(old)}
     if before and (more := _strong(new) - before):
-        raise KeptReference(f"the symbol {_name(more)} would come from elsewhere")
+        raise KeptReference(f"the symbol {min(more)!r} would come from elsewhere")
 
 
-def _strong(file: bytes, *, dynamic: bool = False) -> set[bytes]:
-    every = elf.symbols(file, dynamic=dynamic)
-    return {one.name for one in every if one.is_defined and one.binding != elf.WEAK}
+def _strong(file: bytes, *, dynamic: bool = False) -> set[str]:
+    return {one.name for one in _defined(file, dynamic=dynamic) if one.binding != _WEAK}
 
 
-def _name(names: set[bytes]) -> str:
-    return repr(min(names).decode(errors="replace"))
+def _defined(file: bytes, *, dynamic: bool = False) -> list[_native.ElfSymbol]:
+    return [one for one in _native.elf_symbols(file, dynamic) if one.is_defined and one.binding != _LOCAL]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.cc.link.archives import archive_of
+from burnish import _native
 from burnish.cc.link.inputs import LinkedFile
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.unit_records import ProgramUnit
@@ -47,7 +47,7 @@ def without_units(files: Sequence[LinkedFile], units: Sequence[ProgramUnit], fol
         if left:
             path = folder / f"rest-{file.index}" / file.path.name
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(archive_of(left))
+            path.write_bytes(_native.archive_of([member.content for member in left]))
             words[file.index] = (path,)
     return Inputs(words, min(words))
 
