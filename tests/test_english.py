@@ -1,12 +1,13 @@
 """The prose of src is plain: banned openings and phrases, and the length of sentences.
 
-The test finds patterns only. An exception counts the hits of a room, or of a task, that are
-not done yet: it may only shrink, and goes away with the last hit.
+The test finds patterns only. An exception counts the hits of a file that is not done yet: it may only shrink,
+and goes away with the last hit.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -19,11 +20,48 @@ SOURCES = Path(__file__).parent.parent / "src" / "burnish"
 MOST_WORDS = 30
 OPENINGS = re.compile(r"(?:(?:Return|Yield) what|What|How|Whether|Those)\b")
 PHRASES = re.compile(
-    r"\b(?:is none of|(?<!there )is no(?! (?:longer|more|less|need|way)\b)|are none|likewise|whoever|"
-    r"lets expect|comes? by)\b",
+    r"\b(?:is none of|(?<!there )is no(?! (?:longer|more|less|need|way)\b)|(?<!there )are none|"
+    r"likewise|whoever|lets expect|comes? by)\b",
     re.IGNORECASE,
 )
-EXCEPTIONS: dict[str, dict[str, int]] = {}
+EXCEPTIONS: dict[str, dict[str, int]] = {
+    "openings": {
+        "cc/guard.py": 3,
+        "cc/improve.py": 1,
+        "cc/inlined.py": 1,
+        "cc/link/embedding.py": 1,
+        "cc/link/function_variants.py": 2,
+        "cc/link/one_link.py": 4,
+        "cc/linked.py": 1,
+        "cc/machine_code.py": 1,
+        "cc/outcomes.py": 6,
+        "cc/requests.py": 6,
+        "cc/trials.py": 2,
+        "search/after.py": 1,
+        "search/stages.py": 1,
+        "tasks/mlir_schedules/api/callables.py": 1,
+        "tasks/mlir_schedules/policy/independent_ops.py": 1,
+        "tasks/mlir_schedules/policy/op_proposals.py": 1,
+        "tasks/mlir_schedules/policy/op_search.py": 2,
+        "tasks/mlir_schedules/session.py": 2,
+        "tasks/mlir_schedules/train/__init__.py": 1,
+        "tasks/tensors/__init__.py": 1,
+    },
+    "phrases": {
+        "cc/copies.py": 2,
+        "cc/link/embedding.py": 2,
+        "cc/link/one_link.py": 1,
+        "cc/linked.py": 1,
+        "cc/optimizer.py": 1,
+        "cc/outcomes.py": 2,
+        "search/stages.py": 1,
+        "tasks/llvm_codegen/policy/scorer.py": 1,
+        "tasks/mlir_schedules/policy/op_proposals.py": 1,
+        "tasks/mlir_schedules/programs.py": 1,
+        "tasks/mlir_schedules/train/op_cost_training.py": 1,
+    },
+    "sentences": {"cc/link/function_variants.py": 1},
+}
 
 
 def quoted(text: str) -> str:
@@ -111,20 +149,17 @@ def long_sentences(source: str, tree: ast.Module) -> list[str]:
 CHECKS = {"openings": openings, "phrases": phrases, "sentences": long_sentences}
 
 
-def place(path: Path) -> str:
-    """Return the room of a file, or its task."""
-    parts = path.relative_to(SOURCES).parts
-    return "/".join(parts[: 2 if parts[0] == "tasks" else 1])
-
-
 def hits(check: str) -> dict[str, list[str]]:
-    """Return the hits of a check by place, each with its file."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(SOURCES.rglob("*.py")):
-        source = path.read_text()
-        for text in CHECKS[check](source, ast.parse(source)):
-            found.setdefault(place(path), []).append(f"{path.name}: {text}")
-    return found
+    """Return the hits of a check by file."""
+    found = {name: CHECKS[check](source, tree) for name, (source, tree) in parsed().items()}
+    return {name: texts for name, texts in found.items() if texts}
+
+
+@functools.cache
+def parsed() -> dict[str, tuple[str, ast.Module]]:
+    """Return the text and the tree of each file."""
+    texts = {path: path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
+    return {path.relative_to(SOURCES).as_posix(): (text, ast.parse(text)) for path, text in texts.items()}
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -143,7 +178,11 @@ def test_prose_is_plain(check: str) -> None:
     [
         ("openings", '"""Return what is there."""', '"""Return the values."""'),
         ("openings", 'A = 1\n"""How many."""', 'A = 1\n"""The number."""'),
-        ("phrases", '"""This is no table."""', '"""This is no longer a table; `is no` is quoted."""'),
+        (
+            "phrases",
+            '"""This is no table."""',
+            '"""There is no table; this is no longer a table; `is no` is quoted."""',
+        ),
         ("phrases", "# likewise", "# the same"),
         ("phrases", 'raise InputError(f"{a} is none of {b}")', 'raise InputError(f"{a}: expected {b}")'),
         ("sentences", f'"""{"word " * 31}."""', f'"""{"word " * 29}."""'),

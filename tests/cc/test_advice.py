@@ -154,7 +154,7 @@ def test_hidden_symbols_of_a_library_are_no_advice(tmp_path: Path) -> None:
     words = [str(find_tool("clang")), "-shared", "-o", "library.so", "sum.o"]
     found = measure_advice(read_link_command(words, tmp_path / "build"), build_log.read(log))
     (hidden,) = [one for one in found.measured if one.advice.options == "-fvisibility=hidden"]
-    assert hidden.linked is None and "as visible" in hidden.why_not
+    assert hidden.linked is None and "mark the functions for others as visible" in hidden.why_not
 
 
 def test_the_command_line_shows_it(
@@ -207,4 +207,4 @@ def test_a_log_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_command_needs_advice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--", "clang", "-o", "a", "a.o"]) == 2
-    assert "is for --advice" in capsys.readouterr().err
+    assert "only --advice takes a command after --" in capsys.readouterr().err

@@ -270,7 +270,10 @@ def test_other_folders_are_refused(
             "--split, --without, PROGRAM: expected --methods LIST",
         ),
         (["--append", "b.jsonl", "--budget", "3", "--seed", "1"], "error: --append: expected --methods LIST"),
-        (["--methods", "O3", "--only", "O3", "--worth", "1"], "--only, --worth: not with --methods"),
+        (
+            ["--methods", "O3", "--only", "O3", "--worth", "1"],
+            "--only, --worth: these options are only for showing an existing folder",
+        ),
     ],
 )
 def test_options_without_an_effect_are_refused(
@@ -286,7 +289,7 @@ def test_a_policy_for_another_objective_is_announced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["evaluate", FILES[0], "--objective", "ir-instructions", "--budget", "4"]
-    said = "made for text-bytes, not for ir-instructions"
+    said = "trained for text-bytes, not for ir-instructions"
     assert main([*words, "--methods", "genetic@llvm_passes-text-bytes", "--out", str(tmp_path / "a")]) == 0
     assert said in capsys.readouterr().err
     assert main([*words, "--methods", "genetic@shipped", "--out", str(tmp_path / "b")]) == 0

@@ -61,10 +61,10 @@ WRONG = [
     ("inliner decision", "'decision'", "did you mean 'decisions'?"),
     ("report --drectory x", "no option --drectory", "did you mean --directory?"),
     ("report nosuch.jsonl", "nosuch.jsonl: no build log", "build something first"),
-    ("report --against a.c", "--against a.c", "--linked PROGRAM names it"),
+    ("report --against a.c", "--against a.c", "expected the program, too: --linked PROGRAM"),
     ("report --linked a.c", "a.c", "expected a linked program"),
     ("report --advice", "expected the command that links", "burnish report --advice -- clang"),
-    ("report -- clang", "clang", "is for --advice"),
+    ("report -- clang", "clang", "only --advice takes a command after --"),
     ("serve-inliner -- clang", "expected --policy", "see burnish serve-inliner --help"),
     ("check-system now", "'now'", "see burnish check-system --help"),
     # numbers, units and choices

@@ -81,7 +81,7 @@ def test_changes_are_read_as_toml(tmp_path: Path) -> None:
     assert config.environment.actions == ("gvn",)
     with pytest.raises(InputError, match="expected KEY=VALUE"):
         read_config(str(path), ["run.iterations"])
-    with pytest.raises(InputError, match="task is no table"):
+    with pytest.raises(InputError, match="task is not a table"):
         read_config(str(path), ["task=x", "task.x=2"])
 
 

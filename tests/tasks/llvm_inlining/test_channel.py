@@ -107,7 +107,7 @@ def test_a_compiler_with_fewer_features_in_another_order_is_answered_by_name(
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match="sends 35 features, and not switch_default_dest_penalty, is_callee_a"
+        InputError, match="sends 35 features, but not switch_default_dest_penalty, is_callee_a"
     ):
         served_to(random_policy(0), tmp_path / "a", [header(OLDER)])
     with pytest.raises(InputError, match="asks for 'index_to_evict'; expected 'inlining_decision'"):

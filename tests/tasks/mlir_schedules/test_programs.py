@@ -132,7 +132,7 @@ def test_what_cannot_be_used_is_said(folder: Path, text: str, what: str) -> None
         ),
         (
             function("%0 = tensor.cast %a : tensor<4xf32> to tensor<?xf32>"),
-            "line 2: tensor.cast gives tensor<?xf32>; expected a tensor with known",
+            "line 2: tensor.cast has the result tensor<?xf32>; expected a tensor with known",
         ),
     ],
 )

@@ -90,9 +90,9 @@ def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish report",
-        description="Show the bytes that a linked program loads, before and after, and the change of "
-        ".text, for the objects that burnish cc and c++ last wrote, and why some are "
-        "unchanged; or, with --linked, the bytes that a linked program loads.",
+        description="Show, for the objects that burnish cc and c++ last wrote, the bytes that a linked "
+        "program loads before and after, the change of .text, and why some are unchanged. With --linked, "
+        "show the bytes that a linked program loads.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"

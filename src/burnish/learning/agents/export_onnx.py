@@ -72,7 +72,7 @@ def export_arrays(policy: ArraysPolicy, path: Path) -> None:
 
     Raises:
         MissingTool: onnx or onnxscript is not installed.
-        InputError: the policy's network is no stack of layers, or the file cannot be written.
+        InputError: the policy's network is not a stack of layers, or the file cannot be written.
     """
     rows = 3  # for the exporter, 1 is a special size
     example = np.zeros((rows, len(policy.encoder.mean)), dtype=np.float32)

@@ -252,7 +252,7 @@ def change_table(table: dict[str, Any], change: str) -> None:
         if isinstance(inner, list) and len(inner) == 1:
             inner = inner[0]
         if not isinstance(inner, dict):
-            raise InputError(f"{change!r}: {name} is no table")
+            raise InputError(f"{change!r}: {name} is not a table")
         table = inner
     table[last] = value
 

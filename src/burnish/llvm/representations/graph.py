@@ -27,7 +27,7 @@ that is not a power of two becomes `iN`, `<n x float>`. A constant is its type a
 name if LLVM knows the function: `declare malloc`.
 
 Functions are numbered in module order from 1, without intrinsics; 0 is outside. Blocks are numbered in
-module order from 0. These numbers are the rows of `call_graph` and `block_graph`; -1 is no function or block.
+module order from 0. These numbers are the rows of `call_graph` and `block_graph`; -1: neither.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ A = np.ones((2, 3), dtype=np.float32)
     [
         ("ij,jk,kl->il", (A, A, A), "expected letters of one or two operands"),
         ("i...,j", (A, A), "expected letters of one or two operands"),
-        ("ij,jk->ik", (A, A), "is 3, and 2 in 'jk'"),
+        ("ij,jk->ik", (A, A), "is 3, but 2 in 'jk'"),
         ("ij,jk->ik", (A,), "1 arrays for 2 operands"),
         ("i->i", (A,), "has another shape"),
         ("ij->k", (A,), "k of 'ij->k' is in no operand"),

@@ -78,7 +78,7 @@ def test_model_takes_its_columns_by_their_names(tmp_path: Path) -> None:
     fewer = CostModel(TASK.id, "seconds", tuple(kept), 32, *scale, (layer,), COLUMNS, KIND)
     assert fewer.log2_seconds(rows) == pytest.approx(FEW_LOADS.log2_seconds(rows))
     replace(fewer, columns=("hue", *kept[1:])).save(tmp_path / "old.npz")
-    with pytest.raises(InputError, match="it takes 'hue', which is no feature any more"):
+    with pytest.raises(InputError, match="the model takes 'hue', which is no longer a feature"):
         load_cost_model(tmp_path / "old.npz", COLUMNS, KIND)
 
 

@@ -119,7 +119,7 @@ def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
         if rest["kind"] != kind:
             raise InputError(f"it is of kind {rest['kind']}")
         if unknown := [name for name in rest["columns"] if name not in known]:
-            raise InputError(f"it takes {unknown[0]!r}, which is no feature any more; train it anew")
+            raise InputError(f"the model takes {unknown[0]!r}, which is no longer a feature; train it again")
         return CostModel(
             rest["task"],
             rest["objective"],
