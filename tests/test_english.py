@@ -41,7 +41,6 @@ EXCEPTIONS: dict[str, dict[str, int]] = {
         "search/stages.py": 1,
         "tasks/mlir_schedules/api/callables.py": 1,
         "tasks/mlir_schedules/policy/independent_ops.py": 1,
-        "tasks/mlir_schedules/policy/op_proposals.py": 1,
         "tasks/mlir_schedules/policy/op_search.py": 2,
         "tasks/mlir_schedules/session.py": 2,
         "tasks/mlir_schedules/train/__init__.py": 1,

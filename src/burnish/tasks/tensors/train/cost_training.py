@@ -220,7 +220,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
         if found is None:
             return None
         if not isinstance(found[0], SchedulePolicy):
-            raise InputError(f"algorithm.guide: {self.plan.guide} is no model of costs")
+            raise InputError(f"algorithm.guide: {self.plan.guide} is not a cost model")
         return found[0].model
 
 
