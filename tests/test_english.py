@@ -57,7 +57,6 @@ EXCEPTIONS: dict[str, dict[str, int]] = {
         "tasks/llvm_codegen/policy/scorer.py": 1,
         "tasks/mlir_schedules/policy/op_proposals.py": 1,
         "tasks/mlir_schedules/programs.py": 1,
-        "tasks/mlir_schedules/train/op_cost_training.py": 1,
     },
     "sentences": {"cc/link/function_variants.py": 1},
 }
