@@ -30,11 +30,12 @@ import numpy as np
 from rich.progress import track
 
 from burnish import Limits, Program, load_task
+from burnish.core.decoding import json_object
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.evaluation.validate import Scrutiny, Validation, validate
-from burnish.files import LineFile, json_object, read_json_lines
+from burnish.files import LineFile, read_json_lines
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.workloads import load_workload, workload_names
 from burnish.llvm.modules.passes import PASSES

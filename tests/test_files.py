@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.core.decoding import json_object
 from burnish.core.errors import InputError
-from burnish.files import LineFile, json_object, parse_json_lines, read_json_lines, write_atomically
+from burnish.files import LineFile, parse_json_lines, read_json_lines, write_atomically
 
 
 def test_file_is_written_whole(tmp_path: Path) -> None:

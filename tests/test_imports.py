@@ -159,9 +159,9 @@ def test_an_arrow_that_points_up_is_seen(tmp_path: Path) -> None:
     assert rooms_of_burnish(path) == {"tasks", "cli"}
 
 
-def test_core_needs_numpy_only() -> None:
+def test_core_needs_numpy_and_msgspec_only() -> None:
     roots = {name.split(".")[0] for path in (SOURCE / "core").glob("*.py") for name in imported(path)}
-    assert roots - sys.stdlib_module_names <= {"burnish", "numpy"}
+    assert roots - sys.stdlib_module_names <= {"burnish", "numpy", "msgspec"}
 
 
 def test_no_dumping_grounds() -> None:
@@ -197,6 +197,13 @@ def test_portfolio_is_used_without_torch() -> None:
 def test_front_door_needs_no_numpy(module: str) -> None:
     """A drop-in compiler starts in milliseconds."""
     assert "numpy" not in loaded_by(f"import {module}")
+
+
+@pytest.mark.parametrize(
+    "module", ["burnish.cli", "burnish.search", "burnish.cc.build_log", "burnish.evaluation.rows"]
+)
+def test_msgspec_is_loaded_by_what_reads_a_line(module: str) -> None:
+    assert "msgspec" not in loaded_by(f"import {module}")
 
 
 @pytest.mark.usefixtures("nothing_left")

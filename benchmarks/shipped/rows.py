@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from burnish.cc.linked import KINDS, read_linked
+from burnish.core.decoding import json_object
 from burnish.core.errors import InputError
-from burnish.files import json_object, read_json_lines
+from burnish.files import read_json_lines
 from shipped.building import Built, build, configure_seconds
 from shipped.compilers import Compiler
 from shipped.projects import Project

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from burnish.core.errors import InputError
 
@@ -110,7 +109,7 @@ def read_json_lines(
 
     Args:
         path: The file.
-        parse: Parses a line; see `json_object`.
+        parse: Parses a line; see burnish.core.decoding.
         appended: Whether a `LineFile` writes the file. Then the file may not exist yet, and an incomplete
             last line, left by a killed writer, is ignored.
         remedy: Advice for a malformed line, for the message.
@@ -155,21 +154,6 @@ def parse_json_lines(
                 raise InputError(f"{name}, line {number}: {error} is missing; {remedy}") from None
             except (InputError, ValueError, TypeError) as error:
                 raise InputError(f"{name}, line {number}: {error}; {remedy}") from None
-    return found
-
-
-def json_object(line: str, what: str = "a JSON object") -> dict[str, Any]:
-    """Return a line's JSON object.
-
-    Raises:
-        InputError: the line is not a JSON object; the message calls the expected content `what`.
-    """
-    try:
-        found = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not {what}: {error.msg} at column {error.colno}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"not {what}: expected an object in braces")
     return found
 
 

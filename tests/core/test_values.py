@@ -28,6 +28,7 @@ RESULT = Result(
     evaluations=4,
     seconds=0.5,
     toolchain={"llvm": "23"},
+    timing={"ratio": 1.5, "repeats": 15, "verdict": "faster"},
     source=("p.c", "-I."),
     valid=True,
 )
@@ -53,6 +54,7 @@ def test_result_is_one_line_and_back() -> None:
     line = RESULT.to_json()
     assert "\n" not in line
     assert Result.from_json(line) == RESULT
+    assert Result.from_json(line).to_json() == line
     assert RESULT.ratio("halved") == 2.0
 
 

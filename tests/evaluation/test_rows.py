@@ -16,6 +16,7 @@ FULL = row(
     trace=("halve", "b: subtract(1)"),
     curve=((0.1, 1, 100.0), (0.4, 7, 80.0)),
     beside={"largest": (50.0, 40.0)},
+    timing={"ratio": 1.25, "low": 1.2, "high": 1.3, "verdict": "faster", "repeats": 15},
     checks=("replayed",),
     seconds=1.2,
     budget_seconds=1.0,
@@ -24,6 +25,7 @@ FULL = row(
 
 def test_row_survives_json() -> None:
     assert Row.from_json(FULL.to_json()) == FULL
+    assert Row.from_json(FULL.to_json()).to_json() == FULL.to_json()
     assert "\n" not in row("a\nb\u2028c", 1.0).to_json()
 
 

@@ -14,11 +14,11 @@ import pathlib
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from burnish.core.decoding import decode
 from burnish.core.errors import InputError
-from burnish.files import json_object
 
 MOST_BYTES = 32 << 20  # about 10,000 files, with their commands
 
@@ -57,10 +57,6 @@ class Record:
     def output_path(self) -> pathlib.Path:
         """The output as an absolute path."""
         return pathlib.Path(os.path.normpath(pathlib.Path(self.directory, self.output)))
-
-
-_NAMES = {one.name for one in fields(Record)}
-_REQUIRED = _NAMES - {"command", "crashes", "saved_in_groups"}
 
 
 def default_log() -> pathlib.Path:
@@ -143,9 +139,6 @@ def _rotate(descriptor: int, log: pathlib.Path) -> None:
 
 def _record(line: str) -> Record | None:
     try:
-        row = json_object(line)
+        return decode(Record, line, "a line of a build log")
     except InputError:
         return None
-    if not _REQUIRED <= row.keys() <= _NAMES:
-        return None
-    return Record(**(row | {"trace": tuple(row["trace"]), "command": tuple(row.get("command", ()))}))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
-from burnish.core.errors import InputError, UnknownName
+from burnish.core.decoding import decode
+from burnish.core.errors import UnknownName
 from burnish.core.trace import Trace
 
 
@@ -30,7 +30,7 @@ class Result:
     options: Mapping[str, str] = field(default_factory=dict)  # the task's settings that are not its defaults
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other objectives, for information: {objective: {"result": cost, baseline: cost, ...}}."""
-    timing: Mapping[str, float | str] = field(default_factory=dict)
+    timing: Mapping[str, int | float | str] = field(default_factory=dict)
     """For a noisy objective: `ratio` `against` a baseline, `low` to `high` with `confidence`; `verdict`."""
     fallback: str = ""  # the baseline that was kept because the search found nothing better
     state: str = ""  # Session.digest() at the end of the trace
@@ -63,44 +63,4 @@ class Result:
         Raises:
             InputError: the line is not a result of this version.
         """
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"not a result: {error.msg} at column {error.colno}") from None
-        if not isinstance(row, dict):
-            raise InputError("not a result: expected an object in braces")
-        for item in fields(cls):
-            if item.name in row:
-                _check_kind(item.name, row[item.name], str(item.type))
-            elif item.default is MISSING and item.default_factory is MISSING:
-                raise InputError(f"not a result: the field {item.name!r} is missing")
-        if unknown := sorted(row.keys() - {item.name for item in fields(cls)}):
-            raise InputError(f"not a result: this version of burnish has no field {unknown[0]!r}")
-        return cls(**(row | {name: tuple(row[name]) for name in row if isinstance(row[name], list)}))
-
-
-def _check_kind(name: str, value: object, annotation: str) -> None:
-    """Check a field's value in JSON against its annotation.
-
-    Raises:
-        InputError: the value is of another kind.
-    """
-    kinds = annotation.partition("[")[0].split(" | ")
-    texts = all(isinstance(item, str) for item in value) if isinstance(value, list) else True
-    if not texts or not any(isinstance(value, _JSON[kind]) for kind in kinds):
-        expected = _NAMES.get(annotation, annotation)
-        raise InputError(f"not a result: the field {name!r} is {value!r:.40}; expected {expected}")
-
-
-_NAMES = {"Trace": "a list of texts", "tuple[str, ...]": "a list of texts", "str": "a text"}
-_JSON: dict[str, type | tuple[type, ...]] = {
-    "str": str,
-    "int": int,
-    "float": (int, float),
-    "bool": bool,
-    "None": type(None),
-    "Trace": list,
-    "tuple": list,
-    "Mapping": dict,
-}
-"""The Python types of parsed JSON values, by the fields' annotations."""
+        return decode(cls, line, "a result")

@@ -7,14 +7,15 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from burnish.core.decoding import decode
 from burnish.core.errors import InputError
 from burnish.evaluation.rows import Row, parse_rows, write_rows
 from burnish.evaluation.statistics import CONFIDENCE, Summary, summarise
-from burnish.files import json_object, read_json_lines, write_atomically
+from burnish.files import read_json_lines, write_atomically
 
 CONTENT = "a leaderboard, as burnish evaluate --append FILE writes it"
 
@@ -64,14 +65,7 @@ class Entry:
         Raises:
             InputError: the line is not an entry.
         """
-        known = {item.name for item in fields(cls)}
-        try:
-            found = json_object(line, "an entry of a leaderboard")
-            if found.keys() != known:
-                raise ValueError(f"expected the fields {', '.join(sorted(known))}")
-            return cls(**(found | {"programs": tuple(found["programs"])}))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"not an entry of a leaderboard: {error}") from None
+        return decode(cls, line, "an entry of a leaderboard")
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from burnish.core.errors import InputError
+from burnish.core.decoding import decode
 from burnish.core.trace import Trace
-from burnish.files import LineFile, json_object, parse_json_lines, read_json_lines
+from burnish.files import LineFile, parse_json_lines, read_json_lines
 from burnish.search.budget import written
 
 FAILURE_FACTOR = 2.0  # a failure counts as at least so many times the reference's cost
@@ -45,7 +45,7 @@ class Row:
     """The best so far: (seconds, evaluations, cost) at every improvement."""
     beside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The other exact objectives: (the reference's cost, the result's cost)."""
-    timing: Mapping[str, float | str] = field(default_factory=dict)
+    timing: Mapping[str, int | float | str] = field(default_factory=dict)
     """For a noisy objective: `ratio`, `low`, `high`, `verdict`, `confidence`, `repeats`."""
     checks: tuple[str, ...] = ()
 
@@ -119,18 +119,8 @@ class Row:
         Raises:
             InputError: the line is not a row.
         """
-        try:
-            found = json_object(line, "a row of an evaluation")
-            known = {item.name for item in fields(cls)}
-            if not found.keys() <= known:
-                raise ValueError(f"expected the fields {', '.join(sorted(known))}")
-            found["curve"] = tuple(map(tuple, found.get("curve", ())))
-            found["beside"] = {name: tuple(pair) for name, pair in found.get("beside", {}).items()}
-            found["budget"] = written(found["budget"])  # older files have "500" for "500 evaluations"
-            lists = {name: tuple(found.get(name, ())) for name in ("trace", "checks")}
-            return cls(**(found | lists))
-        except (TypeError, ValueError, AttributeError, KeyError) as error:
-            raise InputError(f"not a row of an evaluation: {error}") from None
+        row = decode(cls, line, "a row of an evaluation")
+        return replace(row, budget=written(row.budget))  # older files have "500" for "500 evaluations"
 
 
 def read_rows(path: Path) -> list[Row]:

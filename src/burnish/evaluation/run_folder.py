@@ -8,12 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from burnish.core.decoding import decode
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.evaluation.compare import Figures, MethodComparison, Refused
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.rows import Row, RowFile, read_rows
-from burnish.files import json_object, read_json_lines, write_atomically
+from burnish.files import read_json_lines, write_atomically
 
 SETTINGS, ROWS, PROGRAMS = "run.json", "rows.jsonl", "programs.jsonl"
 
@@ -127,5 +128,7 @@ def _read_figures(path: Path) -> list[Figures]:
     if not path.exists():
         return []
     return read_json_lines(
-        path, lambda line: Figures(**json_object(line)), remedy="remove the file to measure again"
+        path,
+        lambda line: decode(Figures, line, "figures of a program"),
+        remedy="remove the file to measure again",
     )

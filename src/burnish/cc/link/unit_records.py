@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from burnish.cc.jobs import ClangJob
-from burnish.files import json_object
+from burnish.core.decoding import json_object
 
 # The beginning of a record; then come the size of the rest, in 8 bytes, and the rest.
 MAGIC = b"\0burnish-unit-1\0\n"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burnish.core.decoding import json_object
 from burnish.core.errors import MissingTool
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import importances, winning
@@ -14,7 +15,7 @@ from burnish.evaluation.report.page import report_page, svg_of
 from burnish.evaluation.report.plots import improvement_plot, passes_plot, programs_plot, training_plot
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import read_settings
-from burnish.files import json_object, read_json_lines, write_atomically
+from burnish.files import read_json_lines, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.core.decoding import json_object
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace
-from burnish.files import LineFile, json_object, read_json_lines
+from burnish.files import LineFile, read_json_lines
 from burnish.learning.portfolio.measure import measure_reference, measure_traces
 from burnish.learning.portfolio.seconds import relative_seconds
 from burnish.learning.training.collect import LIMITS

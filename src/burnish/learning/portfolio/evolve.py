@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.core.decoding import json_object
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.files import LineFile, json_object, read_json_lines, write_atomically
+from burnish.files import LineFile, read_json_lines, write_atomically
 from burnish.learning.portfolio.candidates import PARENTS, next_candidates
 from burnish.learning.portfolio.costs import log_ratios
 from burnish.learning.portfolio.cover import MOST, OVERHEAD

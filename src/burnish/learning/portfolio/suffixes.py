@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from burnish.core.action import Action
+from burnish.core.decoding import json_object
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
-from burnish.files import LineFile, json_object, read_json_lines
+from burnish.files import LineFile, read_json_lines
 from burnish.learning.portfolio.cover import greedy_cover
 from burnish.learning.training.collect import LIMITS
 from burnish.search.evaluator import Evaluator

@@ -15,14 +15,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.decoding import decode
+from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.core.reduce import shorten
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import cost_after
-from burnish.files import LineFile, json_object, read_json_lines
+from burnish.files import LineFile, read_json_lines
 from burnish.learning.training.shortening import shorten_noisy
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
@@ -62,11 +63,7 @@ class Found:
         Raises:
             InputError: the line has another form.
         """
-        row = json_object(line, "a row of collected traces")
-        try:
-            return cls(**(row | {"trace": tuple(row["trace"])}))
-        except (TypeError, KeyError) as error:
-            raise InputError(f"not a row of collected traces: {error}") from None
+        return decode(cls, line, "a row of collected traces")
 
 
 def problems_of(task: Task, programs: Iterable[Program], objectives: Sequence[str]) -> Iterator[Problem]:

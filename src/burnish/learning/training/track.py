@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from burnish.core.decoding import json_object
 from burnish.core.errors import InputError, MissingTool, install
-from burnish.files import json_object, read_json_lines, write_atomically
+from burnish.files import read_json_lines, write_atomically
 from burnish.learning.training.config import Config
 
 LOG = "log.jsonl"

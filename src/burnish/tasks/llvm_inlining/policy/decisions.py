@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.core.decoding import json_object
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace, split_entry
-from burnish.files import json_object
 from burnish.search.evaluator import Evaluator
 from burnish.search.problem import Problem
 from burnish.search.space import Batch
