@@ -4,9 +4,9 @@
 # make sanitize  run tests with the native code under AddressSanitizer and UBSan    (TESTS=... to choose)
 # make bench     measure what the documentation claims
 #
-# Each sets up first what is not up to date, in .venv and build/ and nowhere else. The Python is the first
-# of python3, python3.13, python3.12, python3.11 that fits; make PYTHON=... takes another. With CI=true, as
-# .ci/run has it, warnings of the C++ compiler are errors, and the tests fail below the floor of coverage.
+# Each command first updates .venv and build/ where necessary, and changes nothing else. It uses the first
+# suitable Python of python3, python3.13, python3.12, python3.11; make PYTHON=... names another. With CI=true,
+# as in .ci/run, C++ warnings are errors, and the tests fail if coverage is below the floor.
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check sanitize bench stub clean
@@ -21,7 +21,7 @@ stub := src/burnish/_native.pyi
 native := native/*.cpp native/*.h native/launcher/*
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
 
-# What burnish is built with, [build-system] in pyproject.toml; constraints.txt says which versions.
+# The build requirements, as in [build-system] of pyproject.toml; constraints.txt has their versions.
 build-tools := pip scikit-build-core nanobind mlc-llvm-static cmake ninja
 
 help:
@@ -29,8 +29,8 @@ help:
 
 setup: $(ready-dev)
 
-# Built in .venv, not in an environment of its own that pip would throw away: LLVM's 250 MB of libraries are
-# unpacked once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
+# The build runs in .venv, not in pip's temporary environment: so LLVM's 250 MB of libraries are unpacked only
+# once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
 $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/* native/launcher/*)
 	@found=$$(tools/require-system.sh $(PYTHON)) && \
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
@@ -39,12 +39,12 @@ $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard nati
 	  --no-build-isolation $(if $(CI),--config-settings=cmake.define.BURNISH_WERROR=ON) --editable .
 	@touch $@
 
-# What the tests, the checks and the benchmarks need beside burnish.
+# The packages that the tests, the checks and the benchmarks need in addition.
 $(ready-dev): $(ready)
 	$(pip) install $(if $(wildcard $(ready-dev)),--quiet) --constraint constraints.txt 'burnish[dev]'
 	@touch $@
 
-# What benchmarks/nests.py and benchmarks/schedules.py compare with.
+# The packages that benchmarks/nests.py and benchmarks/schedules.py compare burnish with.
 peers := benchmarks/loop_nests/requirements.txt benchmarks/mlir_schedules/requirements.txt
 $(ready-peers): $(ready-dev) $(peers)
 	$(pip) install $(if $(wildcard $(ready-peers)),--quiet) --constraint constraints.txt \
@@ -54,7 +54,7 @@ $(ready-peers): $(ready-dev) $(peers)
 demo: $(ready)
 	$(python) -m burnish.cli demo
 
-# Of the lines of src, how many the tests run, in percent: write a higher one, never a lower one.
+# The least share of src's lines that the tests must run, in percent; only ever raise it.
 floor := 93
 coverage := build/coverage.json
 
@@ -105,7 +105,7 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/inlining_linked.py
 	$(python) benchmarks/whole_programs.py
 
-# The types of the extension, read off the extension; kept in git for type checkers.
+# The types of the extension, generated from the built extension; kept in git for type checkers.
 stub: $(ready)
 	$(write-stub) $(stub)
 

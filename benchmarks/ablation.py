@@ -1,10 +1,10 @@
-"""What carries learning: features, graphs or both; which algorithm; a portfolio, its network, its suffixes.
+"""Ablation of trained policies: features, graphs or both, by algorithm; and searches with shipped policies.
 
     python benchmarks/ablation.py --seconds 300 [--output benchmarks/results/ablation.json]
 
-Policies of actions are trained on the same programs for the same time, one after the other, on all cores.
-Then validation programs of unseen projects are optimized by each: by the policy alone (its greedy roll-out),
-and by a genetic search that it guides, at the short budget. A run that was killed goes on.
+Action policies are trained on the same programs for the same time, one after the other, on all cores.
+Each of them then optimizes validation programs of unseen projects: by the policy alone (its greedy roll-out),
+and by a genetic search that it guides, at the short budget. An interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def main() -> None:
 
 
 def trained(name: str, out: Path, seconds: float) -> Path:
-    """Train a policy, unless it is there, and return its file, which has the policy's name."""
+    """Train a policy, unless its file exists, and return the file, which has the policy's name."""
     if there := [out / f"{name}{suffix}" for suffix in SUFFIXES if (out / f"{name}{suffix}").exists()]:
         return there[0]
     algorithm, (observation, network) = TRAINED[name]
@@ -159,7 +159,7 @@ def trained(name: str, out: Path, seconds: float) -> Path:
 
 
 def training(run: Path, policy: Path) -> dict[str, Any]:
-    """Return what the card says of a policy's training, its size, and its best validation."""
+    """Return a policy's training figures and best validation from its card, and its size in bytes."""
     card = json.loads((run / "policy.card.json").read_text())
     said = {key: card["training"][key] for key in ("seconds", "steps", "iterations", "ended")}
     return said | {"bytes": policy.stat().st_size, "validation/ratio": card["results"]["validation/ratio"]}
@@ -168,7 +168,7 @@ def training(run: Path, policy: Path) -> dict[str, Any]:
 def table(
     trainings: dict[str, dict[str, Any]], alone: list[dict[str, Any]], guided: list[dict[str, Any]]
 ) -> None:
-    """Print what each policy took and reached: -Oz / method of ir-instructions."""
+    """Print each training's cost and the ratios reached: ir-instructions of -Oz / those of the method."""
     reached = {item["method"]: item["unguarded"]["ratio"] for item in alone if item.get("project") == ALL}
     shown = Table("method", "trained, s", "steps", "validation", "one try", "short [95 %]", "+ = -")
     for item in guided:
@@ -192,7 +192,7 @@ def table(
 def evaluated(
     options: argparse.Namespace, name: str, methods: list[str], budget: str
 ) -> list[dict[str, Any]]:
-    """Evaluate methods on validation programs and return what `burnish evaluate --json` says."""
+    """Evaluate methods on validation programs and return the rows of `burnish evaluate --json`."""
     folder = options.out / name
     sample, jobs = str(options.sample), str(os.cpu_count())
     where = ["--out", str(folder), "--split", "val", "--sample", sample, "--jobs", jobs]

@@ -1,9 +1,9 @@
-"""Does burnish's back end write what clang's does? Units of real projects, each by other options.
+"""Comparison of burnish's back end with clang's on units of real projects, under varied options.
 
     python benchmarks/back_end.py [--projects lua,quickjs] [--folder DIRECTORY]
 
-Each unit is compiled by clang; then burnish's back end generates code from clang's own bitcode, told what
-`clang -cc1` was told, with nothing decided. Exit codes: 0, all objects are the same; 1, not so;
+clang compiles each unit. Then burnish's back end generates code from clang's own bitcode, with the options of
+`clang -cc1` and without decisions. Exit codes: 0, all objects are the same; 1, some differ;
 2, wrong usage.
 """
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _compared(project: Project, ways: Iterator[str]) -> Iterator[tuple[str, str, bool]]:
-    """Give each unit of a project, its options, and whether both objects are the same."""
+    """Yield the name of each unit of a project, its options, and whether both objects are the same."""
     clang = find_tool("clang++" if project.language == "c++" else "clang")
     paths = [*project.sources, *itertools.chain.from_iterable(project.programs.values())]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
-"""Are -O0 ... -Oz what clang runs? Object files of 50 real C files at six levels, against `clang -c`.
+"""Comparison of the baselines -O0 ... -Oz with `clang -c`: object files of 50 real C files at six levels.
 
     python benchmarks/baselines.py [--files 50]
 
-For each file and level: clang's own object, and burnish's from the level's own front end (`fresh`) and
-from the one module that -Oz' front end makes (`shared`). Equal means: the same number of
-.text bytes and the same size of the file. Exit code 1 if one differs, but for -O0 from -Oz' front end.
+Each file and level has clang's own object and two of burnish: one from the level's own front end (`fresh`),
+and one from the module that the front end of -Oz makes (`shared`). Equal means: the same number of .text
+bytes and the same file size. Exit code 1 if one differs; -O0 from the front end of -Oz may differ.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def clang_object(unit: Unit, level: str) -> bytes:
-    """Compile with clang alone, from the folder and with the options that burnish uses."""
+    """Compile with clang itself, in the folder and with the options that burnish uses."""
     options = [f"-fmacro-prefix-map={unit.root}/=", *unit.options]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "unit.o"

@@ -1,9 +1,9 @@
-"""What it is worth to remember from build to build: the same files again, then each with one more function.
+"""Gain of a memory between builds: the same files again, then each with one more function.
 
     python benchmarks/builds.py --programs 40 --budget 20 [--output benchmarks/results/builds.json]
 
-Programs of the test split are searched three times, with a file that is begun with nothing (burnish optimize
---remember) and without. Printed are geometric means of -Oz / found, of `ir-instructions`.
+Programs of the test split are searched three times, with a memory file that starts empty (burnish optimize
+--remember) and without. The geometric means of -Oz / found are printed, of `ir-instructions`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def geometric_mean(programs: list[Program], budget: Budget, memory: Path | None) -> float:
-    """Search programs one after the other and return the mean of -Oz / found."""
+    """Search programs one after the other and return the geometric mean of -Oz / found."""
     task = load_task("llvm_passes")
     ratios = [
         optimize(

@@ -1,9 +1,9 @@
-"""What one call of burnish-cc takes beside clang: a configure script's commands, and those that pass through.
+"""Time of one call of burnish-cc and of clang: a configure script's commands, and commands that pass through.
 
     python benchmarks/calls.py [--calls 100] [--cc "burnish cc"] [--output benchmarks/results/calls.json]
 
-Calls of both compilers alternate, one at a time. Printed are the median milliseconds of a call and the ratio
-of the sums; they are of the machine that it ran on.
+Calls of both compilers alternate, one at a time. The median milliseconds of a call and the ratio of the sums
+are printed; they depend on the machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHECKS: dict[str, Callable[[int], str]] = {
         f"int main(void) {{ static int a[1 - 2 * !(sizeof(long) == {i % 9})]; return a[0]; }}\n"
     ),
 }
-# Each row of the table: the arguments but the source, which is conftest.c.
+# The arguments of each row of the table, without the source file conftest.c.
 CONFIGURE = {
     "compiles": "-g -Oz -c -o conftest.o",
     "compiles and links": "-g -Oz -o conftest -Wl,--as-needed",
@@ -78,8 +78,8 @@ def main() -> None:
 def timed(
     folder: Path, clang: list[str], ours: list[str], arguments: list[str], calls: int
 ) -> Iterator[tuple[float, float]]:
-    """Yield the seconds of a call of clang and of one of burnish's, which comes first by turns."""
-    # burnish-cc is found beside this Python, activated or not
+    """Yield the seconds of a call of clang and of one of burnish; they take turns in being called first."""
+    # so that burnish-cc is found next to this Python, also without an activated environment
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     environment = os.environ | {"PATH": path}
     checks = list(CHECKS.values())

@@ -1,11 +1,11 @@
-"""What decisions of code generation gain: of which action, and by search, function by function.
+"""Gains of code-generation decisions: of each action, and of a search at every function.
 
-    python benchmarks/codegen.py worth --split train     what each action gains at functions: worth.py
+    python benchmarks/codegen.py worth --split train     gain of each action at functions: prior_gains.py
     python benchmarks/codegen.py gain --split test       110 code generations of each program, over clang -Oz
-    python benchmarks/codegen.py gain --split test --passes 60      the same behind a search for passes
+    python benchmarks/codegen.py gain --split test --passes 60      the same after a search for passes
 
-Programs are those of a corpus (`burnish corpus build`), up to --most instructions. Sizes are of one object
-each: what a linked, stripped program loads for it, or its machine code (--objective text-bytes).
+The programs come from a corpus (`burnish corpus build`) and have up to --most instructions. Sizes are of one
+object each: the bytes that a linked, stripped program loads, or its machine code (--objective text-bytes).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_passes import TASK as PASSES
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
-FEWEST = 200  # instructions: of less there is little to gain
+FEWEST = 200  # instructions; smaller programs have little to gain
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     options = _parser().parse_args()
     if options.what == "worth":
         json.dump(worth(_programs(options), options.objective), sys.stdout, indent=1)
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
-    """Return for each action the per cent of a program's bytes that it gains, at functions that gain."""
+    """Return each action's gain in per cent of a program's bytes, over the functions that gain."""
     gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text not in OUTLINE}
     for program in programs:
         root = TASK.open(program)
@@ -60,7 +60,7 @@ def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
 
 
 def gain(programs: Iterator[Program], options: argparse.Namespace) -> None:
-    """Print what searches gain over the state that they begin in."""
+    """Print the gains of searches over their initial states."""
     ratios, before, after = [], 0.0, 0.0
     for program in programs:
         begin = time.monotonic()

@@ -1,11 +1,11 @@
-"""Which decisions of code generation are worth trying at every function first: SUFFIXES in worth.py.
+"""Search for the code-generation decisions to try first at every function: SUFFIXES in prior_gains.py.
 
     python benchmarks/codegen_suffixes.py --folder CORPUS > suffixes.json
 
-Each set of decisions is tried at all functions of programs of the train split, behind the passes that a short
-search finds. What it gains at a function counts where the function is not expected to be slower than
-by --slowdown. The sets that are kept are those that gain most together, each function taking its best one;
-others are varied from those, for some rounds; and from each what it does not need is left out in the end.
+Each set of decisions is tried at all functions of programs of the train split, after the passes that a short
+search finds. A set's gain at a function counts if the function is expected to be slower by no more than
+--slowdown. Each round keeps the sets with the largest joint gain, where each function takes its best set, and
+adds variations of them. At the end, decisions that a set does not need are removed from it.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
 OBJECTIVE = within_limits("loaded-bytes", SPEED_LIMIT, 1.0)
 OF_A_PROJECT = 4  # programs at most
-LEAST_BYTES = 24  # of a function that is looked at
+LEAST_BYTES = 24  # size above which a function is considered
 SEEDS = 8  # of each order of allocation
 PARENTS = 20
-BATCH = 24  # new sets a round
-NEEDED = 0.995  # of what all gain together stays where a decision is left out
-LEAST_WORTH = 0.02  # per cent: of actions whose worth is not known
+BATCH = 24  # new sets in a round
+NEEDED = 0.995  # share of the joint gain that must remain when decisions are removed
+LEAST_WORTH = 0.02  # per cent: the least prior gain of an action, also of unknown ones
 
 Floats = NDArray[np.float64]
 
 
 class Measured:
-    """Programs behind their passes, and what sets of decisions gain at each of their functions."""
+    """Programs after their passes, and the gains of sets of decisions at each of their functions."""
 
     def __init__(self, programs: Iterable[Program], slowdown: float) -> None:
         self._slowdown = slowdown
@@ -75,7 +75,7 @@ class Measured:
         self.shares = np.concatenate(shares) / len(shares)
 
     def gains(self, sets: Iterable[Trace]) -> Floats:
-        """Return float64[sets, functions]: the share of its program that each gains, over all programs."""
+        """Return float64[sets, functions]: gains as shares of the function's program, over all programs."""
         return np.array([self._gained(one) for one in sets]) * self.shares
 
     def _gained(self, decisions: Trace) -> Floats:
@@ -94,7 +94,7 @@ class Measured:
 
 
 def evolve(measured: Measured, rounds: int, size: int, seed: int) -> list[Trace]:
-    """Return the sets that gain most together, the best first."""
+    """Return the sets with the largest joint gain, the best first."""
     rng = np.random.default_rng(seed)
     pool: dict[Trace, None] = {(text,): None for text in PRIOR_GAINS if not _is_order(text)}
     pool |= {("allocate(0)",): None, ("noise(0)",): None}
@@ -111,7 +111,7 @@ def evolve(measured: Measured, rounds: int, size: int, seed: int) -> list[Trace]
 
 
 def shortened(measured: Measured, sets: list[Trace]) -> list[Trace]:
-    """Leave out what the sets do not need, one decision after the other, the last sets' first."""
+    """Remove decisions that the sets do not need, one after the other, from the last set first."""
     least = NEEDED ** (1 / len(sets))
     for i in reversed(range(len(sets))):
         for text in sets[i]:
@@ -127,7 +127,7 @@ def _together(measured: Measured, sets: list[Trace]) -> float:
 
 
 def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
-    """Return another set: what two have, or one with up to three decisions more, less or otherwise."""
+    """Return another set: the union of two, or one with up to three decisions added, removed or changed."""
     skips = [f"skip({name})" for name in PASSES]
     likely = np.array([max(PRIOR_GAINS.get(text, 0.0), LEAST_WORTH) for text in skips])
     decisions = set(parents[rng.integers(len(parents))])

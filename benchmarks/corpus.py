@@ -1,12 +1,12 @@
-"""What the documentation says of corpora: minutes to build, share compiled, bytes, time to open and to read.
+"""Figures on corpora for the documentation: build time, compiled share, bytes, time to open and to read.
 
     python benchmarks/corpus.py                         # a build from nothing: minutes, on all cores
-    python benchmarks/corpus.py --folder DIR            # goes on in, or looks at, a corpus that is there
+    python benchmarks/corpus.py --folder DIR            # continues or measures an existing corpus
     python benchmarks/corpus.py --kills 5               # builds again, killed five times: the same digest?
     python benchmarks/corpus.py --folder DIR --leaks    # functions of val and test that train has too
 
-Packages are fetched first, which is not in the time. Exit code 1 if less than 92 % of a split compile, if a
-program is in two splits and the manifest does not say which keeps it, or if the killed build differs.
+Packages are fetched first, outside the measured time. Exit code 1 in three cases: less than 92 % of a split
+compile, a program is in two splits and the manifest does not say which keeps it, or the killed build differs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def build(options: argparse.Namespace, folder: Path) -> float:
 
 
 def build_killed(options: argparse.Namespace, folder: Path, seconds: float) -> list[float]:
-    """Kill the process group after random times, and let it end at last; return the times."""
+    """Kill the build's process group after random times, then build to the end; return the times in s."""
     rng = random.Random(options.seed)
     moments = [round(rng.uniform(0.5, seconds / options.kills), 1) for _ in range(options.kills)]
     for moment in moments:
@@ -123,7 +123,7 @@ def share(corpus: Corpus, split: str) -> dict[str, float]:
 
 
 def unknown_repeats(corpus: Corpus) -> dict[str, str]:
-    """Return why programs are left out that the manifest does not name: that would depend on the build."""
+    """Return the reasons of left-out repeats that the manifest does not name: they depend on the build."""
     said = {package.name: package.repeats for package in load_manifest()}
     rows = [row for row in corpus.rows if row.status == "repeated"]
     return {row.name: row.reason for row in rows if row.path not in said.get(row.package, {})}
@@ -147,7 +147,7 @@ def times(folder: Path, corpus: Corpus) -> dict[str, object]:
 
 
 def leaks(corpus: Corpus) -> dict[str, dict[str, object]]:
-    """Count the functions of each split that train has too, whatever the names in them are."""
+    """Count the functions of each split that train also has, ignoring the names in them."""
     found: dict[str, list[tuple[str, str]]] = {}  # by split: digest of a function, and the program's package
     for row, program in zip(corpus.programs, corpus, strict=True):
         functions = found.setdefault(row.split, [])

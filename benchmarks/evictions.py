@@ -1,10 +1,10 @@
-"""What policies of evictions make of modules that they have not seen, against LLVM's heuristic.
+"""Comparison of eviction policies with LLVM's heuristic, on modules that the policies have not seen.
 
     python benchmarks/evictions.py POLICY.npz [...] --split test        spill cost, LLVM's own score
-    python benchmarks/evictions.py POLICY.npz [...] --kernels           what runs of the kernels execute
+    python benchmarks/evictions.py POLICY.npz [...] --kernels           spills executed by runs of the kernels
 
-Of each policy: what it costs over what LLVM's heuristic does, the geometric mean over modules in which that
-has something to choose, with the 95 % interval over resampled modules; and of the sums.
+For each policy: its cost relative to that of LLVM's heuristic, as the geometric mean over the modules with
+evictions to decide, with the 95 % interval over resampled modules; and the ratio of the sums.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FEWEST, CONFIDENCE = 200, 0.95
 
 
 def main() -> None:
-    """Measure, and print a line for each module and a table."""
+    """Measure and print a line for each module, then a summary of each policy."""
     options = _parser().parse_args()
     scorers = {str(path): load_scorer(path) for path in options.policies}
     rows: list[dict[str, dict[str, float]]] = []

@@ -1,14 +1,14 @@
-"""Results that must stay the same when the code is rewritten: searches, policies, objects, schedules.
+"""Check that results stay the same when the code is rewritten: searches, policies, objects, schedules.
 
     python benchmarks/golden.py write [PART ...] [--file golden.json]
     python benchmarks/golden.py check [PART ...] [--file golden.json]
 
 Parts: `searches` (every search on every task, 20 seeds), `policies` (the traces, suffixes and priors of the
 shipped policies for the LLVM tasks), `objects` (of `burnish cc`, for three projects of the size benchmark),
-`schedules` (the proposals of the shipped cost models for 40 loop nests and 40 linalg programs). `write` keeps
-digests of all results. `check` makes the results again and lists those that differ; exit code 1 if there are
-any. Budgets are in evaluations. The cost of a tensor program is computed from the digest of its state: times
-would differ in every run.
+`schedules` (the proposals of the shipped cost models for 40 loop nests and 40 linalg programs). `write`
+stores digests of all results. `check` computes the results again and lists those that differ; exit code 1 if
+there are any. Budgets are in evaluations. The cost of a tensor program is computed from the digest of its
+state, because measured times would differ in every run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from burnish.search.stages import search_stages
 DATA = Path(__file__).parents[1] / "tests" / "data"
 FILE = Path(__file__).parent / "results" / "golden.json"
 SEEDS = range(20)
-EVALUATIONS = 24  # of a search: sites are refined, a second generation begins
+EVALUATIONS = 24  # of a search: enough to refine sites and to begin a second generation
 GUIDED_EVALUATIONS = 30
 PROPOSALS = 6  # of a policy for a program
 PACKAGES = ("zopfli", "lz4", "cmarkgfm")
@@ -79,7 +79,7 @@ def digest(value: object) -> str:
 
 
 def timeless(program: Program, opener: Opener) -> Session:
-    """Open a program whose states' costs are computed from their digests, not measured."""
+    """Open a program; the costs of its states are computed from their digests, not measured."""
     session = opener(program)
     kind: Any = type(session)
     kind.measure = lambda state, _: (
@@ -89,7 +89,7 @@ def timeless(program: Program, opener: Opener) -> Session:
 
 
 def task_of(name: str) -> Task:
-    """Return a task; a task that measures seconds is made one without noise."""
+    """Return a task; costs in seconds are replaced by costs without noise."""
     task = load_task(name)
     objective = task.objective()
     if not objective.noisy:

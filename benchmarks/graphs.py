@@ -4,8 +4,8 @@
     python benchmarks/graphs.py [--output benchmarks/results/graphs.json]
 
 Modules of the corpus' training split, as clang's front end leaves them, are linked until there are enough
-instructions (those that do not link, because both define a name, are left out). Each figure is CPU time, the
-least of several repetitions in one process.
+instructions. Modules that do not link because they define the same name are left out. Each figure is CPU
+time, the least of several repetitions in one process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def module_of_size(corpus: Corpus, size: int) -> _native.Module:
-    """Return a module of about so many instructions, linked from several where one is not enough."""
+    """Return a module of about `size` instructions, linked from several modules if one is too small."""
     wanted = min(size, 10_000)
     parts: list[_native.Module] = []
     whole: _native.Module | None = None
@@ -71,7 +71,7 @@ def module_of_size(corpus: Corpus, size: int) -> _native.Module:
 
 
 def measure(module: _native.Module, repetitions: int) -> dict[str, float]:
-    """Return sizes, and microseconds for 1,000 instructions each way."""
+    """Return sizes, and the microseconds for 1,000 instructions of each way."""
     instructions = module.instruction_count()
     graph = program_graph(module)
     row: dict[str, float] = {

@@ -1,21 +1,21 @@
-"""Inlining decisions a second: a network in the compile, Python step by step, and opt over its channel.
+"""Inlining decisions per second: a network in the compile, Python step by step, and opt over its channel.
 
     python benchmarks/inlining_decisions.py [--package zopfli] [--rounds 3] [--output FILE.json]
 
-One network with weights by seed (38-40-40-20-2, MLGO's), on the C files of a package, one after the other,
-at -Oz:
+One network with seeded random weights (38-40-40-20-2, the shape of MLGO's) answers the inliner's questions on
+the C files of a package, one file after the other, at -Oz:
 
-- `network`: the network alone, on the features of their questions, in one thread;
-- `compile`: they are opened and compiled in process, and the network answers;
-- `replay`: the same answers, given from the start: LLVM's part of it;
-- `python`: the same policy in numpy, question by question, in process;
-- `channel`: a stock `opt -enable-ml-inliner=release` as a process for each file, which asks over two FIFOs,
-  and is answered by the same network; it runs default<O2>, in which the inliner asks the same;
-- `start`: how long opt takes to start, to read each file and to write it, without any pass;
-- `protocol`: the two FIFOs and the answers alone: a process that asks what it has prepared.
+- `network`: the network alone, on the features of the files' questions, in one thread;
+- `compile`: the files are opened and compiled in this process, and the network answers;
+- `replay`: the same answers, given from the start: LLVM's share of the time;
+- `python`: the same policy in numpy, question by question, in this process;
+- `channel`: a stock `opt -enable-ml-inliner=release` process for each file, which asks over two FIFOs and is
+  answered by the same network; it runs default<O2>, in which the inliner asks the same questions;
+- `start`: the time that opt needs to start, to read each file and to write it, without any pass;
+- `protocol`: the two FIFOs and the answers alone: a process that sends prepared questions.
 
-Seconds of CPU, of this process and of those that it starts, for all files: the least of some rounds of all
-ways in turn.
+Times are CPU seconds of this process and its child processes, for all files. All ways take turns for some
+rounds; the least time of each way counts.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession
 
 LEVEL = "Oz"
 HIDDEN = (40, 40, 20)
-ROWS = 200_000  # at least, of the network alone
-ASKED = 20_000  # by the process that only asks
+ROWS = 200_000  # least number of questions for the network alone
+ASKED = 20_000  # questions of the process that only asks
 ASKING = """
 import json, sys
 base, rows, names = sys.argv[1], open(sys.argv[2], "rb").read(), json.loads(sys.argv[3])
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def measure(programs: Sequence[Program], folder: Path, rounds: int) -> dict[str, object]:
-    """Answer the files in every way: seconds, and decisions a second."""
+    """Answer the files' questions in every way; return the seconds and the decisions per second."""
     tables = [opened(program).compiled().rows[:, : len(FEATURES)] for program in programs]
     rows = np.concatenate(tables)
     save_arrays(policy_for(rows), path := folder / "policy.npz")
@@ -123,7 +123,7 @@ def measure(programs: Sequence[Program], folder: Path, rounds: int) -> dict[str,
 
 
 def cpu_seconds() -> float:
-    """Return what this process and those that it started have taken."""
+    """Return the CPU seconds of this process and of its finished child processes."""
     taken = os.times()
     return taken.user + taken.system + taken.children_user + taken.children_system
 
@@ -134,7 +134,7 @@ def opened(program: Program) -> InliningSession:
 
 
 def answered(program: Program, make: MakeAnswerer) -> InliningSession:
-    """Return a file's session, all of whose questions a policy has answered, compiled to the end."""
+    """Return a file's session after a policy has answered all questions, compiled to the end."""
     session = opened(program)
     session.answer(make)
     session.compiled()
@@ -142,14 +142,14 @@ def answered(program: Program, make: MakeAnswerer) -> InliningSession:
 
 
 def replayed(program: Program, answers: dict[str, bool]) -> int:
-    """Compile a file with answers that are given from the start; return how many there are."""
+    """Compile a file with answers that are given from the start; return the number of questions."""
     session = opened(program)
     session.answers.update(answers)
     return len(session.compiled().places)
 
 
 def by_opt(program: Program, folder: Path, policy: Path | None) -> int:
-    """Run opt, which a policy answers, or which does nothing; return how many questions there were."""
+    """Run opt with a policy that answers, or without passes; return the number of questions."""
     (folder / "in.bc").write_bytes(opened(program).compiles.opened.bitcode())
     command = [str(find_tool("opt")), str(folder / "in.bc"), "-o", "/dev/null"]
     if policy is None:
@@ -163,7 +163,7 @@ def by_opt(program: Program, folder: Path, policy: Path | None) -> int:
 
 
 def by_protocol(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], folder: Path, policy: Path) -> int:
-    """Answer a process that only asks; return how many questions there were."""
+    """Answer a process that only asks; return the number of questions."""
     (folder / "rows").write_bytes(rows.tobytes())
     base = folder / "channel"
     command = [sys.executable, "-c", ASKING, str(base), str(folder / "rows"), json.dumps(FEATURES)]
@@ -172,7 +172,7 @@ def by_protocol(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], folder: P
 
 
 def policy_for(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], seed: int = 0) -> ArraysPolicy:
-    """Return a network with weights by seed that inlines half of some questions."""
+    """Return a network with seeded random weights that answers half of some questions with `inline`."""
     rng = np.random.default_rng(seed)
     layers = []
     for inputs, outputs in zip((len(FEATURES), *HIDDEN), (*HIDDEN, 2), strict=True):

@@ -1,8 +1,8 @@
 """Inlining alone in linked C++: LLVM's heuristic, the shipped policy, searches; the passes are clang's.
 
-Each program is linked with the same options (-Oz, one section for each function, those that nobody needs
-left out, lld, stripped) of objects that differ by what is inlined alone: file by file, and with all files
-as one module. What they print is compared with clang's build, and the project's own tests are run.
+The objects of each program differ only by their inlining: file by file, and with all files as one module.
+They are linked with the same options: -Oz, a section for each function, unused sections dropped, lld,
+stripped. The programs' outputs are compared with those of clang's build, and the project's own tests are run.
 
     python benchmarks/inlining_linked.py [--projects jsoncpp,fasttext] [--evaluations 40] [--whole 80]
     python benchmarks/inlining_linked.py --rows benchmarks/results/inlining_linked/rows.jsonl
@@ -49,7 +49,7 @@ WAYS = ("clang -Oz", "heuristic", "policy", "search", "smallest linked")
 
 @dataclass(frozen=True)
 class Found:
-    """Answers other than the heuristic's, by part, and what finding them took."""
+    """The answers of each part that differ from the heuristic's, and the evaluations that found them."""
 
     answers: dict[str, Trace]
     evaluations: int = 0
@@ -61,7 +61,7 @@ def nothing(parts: Sequence[Part]) -> Found:
 
 
 def by_policy(parts: Sequence[Part]) -> Found:
-    """Have the shipped policy answer everything."""
+    """Answer all questions by the shipped policy."""
     policy = answers_of(shipped()[POLICY], TASK)
     answers = {}
     for part in parts:
@@ -72,7 +72,7 @@ def by_policy(parts: Sequence[Part]) -> Found:
 
 
 def by_search(parts: Sequence[Part], evaluations: int, memory: Path) -> Found:
-    """Search each part by itself, from LLVM's and from the policy's answers; or take what is known."""
+    """Search each part by itself, from LLVM's and from the policy's answers; reuse stored results."""
     found = Found({})
     for part in parts:
         path = memory / f"{part.program.digest}-{evaluations}.json"
@@ -91,14 +91,14 @@ def by_search(parts: Sequence[Part], evaluations: int, memory: Path) -> Found:
 
 @dataclass(frozen=True)
 class Measured:
-    """A program of a project, and what clang's own build of it prints."""
+    """A program of a project, and the outputs of the project as clang builds it."""
 
     inlined: Inlined
     inputs: Path
     expected: list[Ran]
 
     def link(self, parts: Sequence[Part], found: Found, to: str) -> tuple[Row, dict[Part, Path]]:
-        """Link the program under some answers and return its row, with the objects."""
+        """Link the program under some answers and return its row and its objects."""
         objects, questions = {}, 0
         for number, part in enumerate(parts):
             path = self.inlined.folder / to / f"{number}.o"
@@ -110,7 +110,7 @@ class Measured:
         return self.row(objects, to) | row, objects
 
     def row(self, objects: dict[Part, Path], to: str) -> Row:
-        """Return the row of some objects, linked and run."""
+        """Link some objects, run the program, and return its row."""
         output = self.inlined.folder / to / self.inlined.name
         linked = self.inlined.link(objects, output)
         programs = {**self.inlined.built.programs, self.inlined.name: str(output)}
@@ -125,9 +125,10 @@ class Measured:
         }
 
     def smallest(self, ways: Sequence[dict[Part, Path]]) -> Row:
-        """Take each part's object of the way by which the linked program is smallest, one part after another.
+        """Choose each part's object from the ways so that the linked program is smallest, part by part.
 
-        A function that several files have is linked once: what makes a file smaller may do nothing there.
+        The linker keeps one copy of a function that several files have. So a smaller file need not make the
+        program smaller.
         """
         output = self.inlined.folder / "smallest" / self.inlined.name
         sizes = [self.inlined.link(way, output).loaded_bytes for way in ways]
@@ -145,7 +146,7 @@ class Measured:
 
 
 def measured(project: Project, folder: Path, evaluations: int, whole: int) -> Iterator[Row]:
-    """Yield a row for each program and way, with objects file by file and with one of all files."""
+    """Yield a row for each program and way: with an object for each file, and with one for all files."""
     compiler = built_in()["clang -Oz"]
     built = build(project, compiler, folder / project.name / "clang", tables=True, jobs=1)
     inputs = project.inputs or write_inputs(folder / "inputs")
@@ -173,7 +174,7 @@ def measured(project: Project, folder: Path, evaluations: int, whole: int) -> It
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Return a line for each program and way, with what it loads of what clang's own loads."""
+    """Return a line for each program and way, with its loaded bytes and the ratio of clang's to them."""
     lines = [
         f"{'':48}{'loaded bytes':>12} {'':>9} {'code':>9} {'others':>15} {'compiles':>9}  outputs  tests"
     ]

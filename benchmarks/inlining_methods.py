@@ -1,11 +1,11 @@
-"""What each way to train an inlining policy is worth by time, on validation modules: the heuristic is 1.0.
+"""Quality of inlining policies over training time, by method, on validation modules; the heuristic is 1.0.
 
     burnish train inlining-heuristic --out runs/heuristic        # and so on, each with --set run.seconds=180
     burnish train inlining-ppo --out runs/ppo-warm --set start_from=runs/heuristic --set run.seconds=180
     python benchmarks/inlining_methods.py runs/*                 # table.txt, curves.svg, rows.jsonl
 
-The time is that of one training process and its workers, validation included. Intervals are of the mean over
-resampled modules, of the best policy as it was exported.
+The time is that of one training process and its workers, including validation. Intervals are for the mean of
+the best policy as exported, over resampled modules.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def curve(run: Path) -> list[dict[str, float]]:
 
 
 def ratios_of(run: Path) -> Ratios:
-    """Return what the card of a run's exported policy says; nothing where there is none."""
+    """Return the ratios in the card of a run's exported policy; an empty mapping without a card."""
     path = run / "policy.card.json"
     return json.loads(path.read_text()).get("ratios", {}) if path.exists() else {}
 
 
 def interval(ratios: Ratios) -> str:
-    """Return the interval of the geometric mean over modules; "" of fewer than two."""
+    """Return the interval of the geometric mean over modules; "" for fewer than two modules."""
     if len(ratios) < 2:
         return ""
     logs = [math.log(ratio) for ratio in ratios.values()]
@@ -50,7 +50,7 @@ def interval(ratios: Ratios) -> str:
 
 
 def table(curves: dict[str, list[dict[str, float]]], ratios: Mapping[str, Ratios]) -> str:
-    """Return a line for each run: the best and the last policy, and when the best was there."""
+    """Return a line for each run: the best and the last policy, and the time of the best."""
     first = f"{'run':12} {'best':>8} {f'{CONFIDENCE:.0%} interval':>18}"
     lines = [f"{first} {'after s':>8} {'last':>8} {'total':>8} {'better':>7} {'worse':>7}"]
     for name, rows in sorted(curves.items(), key=lambda item: -max(row[SCORE] for row in item[1])):
@@ -64,7 +64,7 @@ def table(curves: dict[str, list[dict[str, float]]], ratios: Mapping[str, Ratios
 
 def picture(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
     """Draw the ratio over the minutes of training."""
-    mpl.rcParams["svg.hashsalt"] = "burnish"  # the same bytes every time
+    mpl.rcParams["svg.hashsalt"] = "burnish"  # so that the same data give the same bytes
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.axhline(1.0, color="black", linewidth=0.8)

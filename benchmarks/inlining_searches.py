@@ -24,12 +24,12 @@ from burnish.search.problem import Problem
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results" / "inlining_searches"
 METHODS = ("coordinate", "genetic", "hill-climbing", "greedy")
-QUESTIONS = 20  # fewer are too easy
+QUESTIONS = 20  # least number in a file; files with fewer are too easy
 TASK = load_task("llvm_inlining")
 
 
 def chosen(folder: Path, count: int) -> list[Program]:
-    """Return so many C++ files and as many C files, evenly over sizes."""
+    """Return `count` C++ files and `count` C files, evenly over sizes."""
     sample = open_corpus(folder).split("test").sample(60, seed=5, smallest=600, largest=9000, even=True)
     found = []
     for of_c in (False, True):
@@ -54,7 +54,7 @@ def measured(programs: Sequence[Program], seconds: float) -> Iterator[Row]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return -Oz / found of each program, with the evaluations, and the geometric means and totals."""
+    """Return the table of -Oz / found and evaluations by program, with geometric means and totals."""
     lines = [f"{'':28}" + "".join(f"{method:>18}" for method in METHODS)]
     cells = {(row["program"], row["method"]): row for row in rows}
     logs: dict[str, list[float]] = {method: [] for method in METHODS}
@@ -76,7 +76,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Search, and write rows.jsonl and table.txt."""
+    """Search, then write rows.jsonl and table.txt."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

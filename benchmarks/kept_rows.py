@@ -1,4 +1,4 @@
-"""Rows of a benchmark, each kept as it comes, and the table of them."""
+"""Rows of a benchmark, each stored as soon as it is measured, and their table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Table = Callable[[list[Any]], str]
 
 
 def keep(rows: Iterable[Mapping[str, Any]], folder: Path, table: Table) -> None:
-    """Write each row to rows.jsonl when it is there, then table.txt, and print the table."""
+    """Write each row to rows.jsonl as soon as it exists, then write table.txt and print the table."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = []
     with (folder / "rows.jsonl").open("w") as file:
@@ -23,5 +23,5 @@ def keep(rows: Iterable[Mapping[str, Any]], folder: Path, table: Table) -> None:
 
 
 def show(path: Path, table: Table) -> None:
-    """Print the table of rows that were kept."""
+    """Print the table of stored rows."""
     print(table([json.loads(line) for line in path.read_text().splitlines()]))

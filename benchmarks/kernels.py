@@ -3,10 +3,11 @@
     python benchmarks/kernels.py [--workloads] [--names fft,json] [--sizes small,medium,large] [--repeats 5]
     python benchmarks/kernels.py --write-expected [--workloads] [--names fft,json]
 
-Run times are the least of the repeats, in milliseconds, with starting the process. --workloads measures
-real programs in place of the kernels. --write-expected runs every program at every size as two
-compilers build it, and writes what both print to expected.toml beside its sources, or nothing where they
-differ: kernels as `clang -O0` and `gcc -O2` (where there is a gcc), workloads as `clang -O0` and `clang -O3`.
+Run times are the least of the repeats, in milliseconds, and include starting the process. --workloads
+measures real programs in place of the kernels. --write-expected builds every program with two compilers, runs
+both at every size and writes their common output to expected.toml beside the sources; it stops if the outputs
+differ. The two are `clang -O0` and `gcc -O2` (if gcc is installed) for kernels, `clang -O0` and `clang -O3`
+for workloads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ HEADER = "# What the programs print, by size. Written by: python benchmarks/kern
 
 @dataclass(frozen=True)
 class Row:
-    """One program as the three levels make it."""
+    """The figures of one program at the three levels."""
 
     name: str
     instructions: dict[str, int]
@@ -52,7 +53,7 @@ def measure(program: Program, repeats: int, scratch: Path) -> Row:
     """Build a program at each level, run it on each of its inputs, and return the figures.
 
     Raises:
-        SystemExit: it fails, or prints something else than expected.
+        SystemExit: a run fails, or its output differs from the expected one.
     """
     instructions, text_bytes, milliseconds = {}, {}, {}
     assert program.workload is not None
@@ -67,7 +68,7 @@ def measure(program: Program, repeats: int, scratch: Path) -> Row:
 
 
 def build(program: Program, level: str) -> tuple[bytes, int]:
-    """Return a program's object as clang's own pipeline of a level makes it, and its instructions."""
+    """Return a program's object after clang's own pipeline of a level, and the number of IR instructions."""
     module = _native.Module(program.content, program.name)
     module.honour_mandatory()
     if level != "O0":
@@ -77,10 +78,10 @@ def build(program: Program, level: str) -> tuple[bytes, int]:
 
 
 def run_once(program: Program, executable: Path, run: Run) -> tuple[str, float]:
-    """Execute a run; return what it prints, and its time in milliseconds.
+    """Execute a run; return its output and its time in milliseconds.
 
     Raises:
-        SystemExit: it fails, or prints something else than expected.
+        SystemExit: the run fails, or its output differs from the expected one.
     """
     assert program.workload is not None
     done = execute(executable, run, files=program.workload.files, limits=LIMITS)
@@ -90,7 +91,7 @@ def run_once(program: Program, executable: Path, run: Run) -> tuple[str, float]:
 
 
 def table_of(rows: Sequence[Row], sizes: Sequence[str]) -> Table:
-    """Return the table that is printed."""
+    """Return the printed table."""
     table = Table(title="instructions, .text bytes, ms", title_justify="left")
     table.add_column("program")
     for kind in ("IR", ".text"):
@@ -111,7 +112,7 @@ def table_of(rows: Sequence[Row], sizes: Sequence[str]) -> Table:
 
 
 def kernel_executables(name: str, folder: Path) -> Iterator[Path]:
-    """Yield a kernel as clang -O0 and, where it is installed, gcc -O2 build it."""
+    """Yield a kernel built by clang -O0 and, if installed, by gcc -O2."""
     compilers = [[str(find_tool("clang")), "-O0"]]
     if gcc := shutil.which("gcc"):
         compilers.append([gcc, "-O2"])
@@ -123,7 +124,7 @@ def kernel_executables(name: str, folder: Path) -> Iterator[Path]:
 
 
 def workload_executables(name: str, folder: Path) -> Iterator[Path]:
-    """Yield a workload as clang -O0 and clang -O3 build it."""
+    """Yield a workload built by clang -O0 and by clang -O3."""
     program = workloads.load_workload(name)
     assert program.workload is not None
     for level in ("O0", "O3"):
@@ -138,10 +139,10 @@ def write_expected(
     known: Mapping[str, Mapping[str, str]],
     header: str,
 ) -> None:
-    """Write what programs print; those that are not named keep what is known of them.
+    """Write the outputs of the named programs; other programs keep their known outputs.
 
     Raises:
-        SystemExit: a program fails, or two compilers make it print different texts.
+        SystemExit: a program fails, or its outputs differ between two compilers.
     """
     outputs = dict(known)
     with tempfile.TemporaryDirectory() as scratch:
@@ -163,7 +164,7 @@ def write_expected(
 
 
 def quoted(text: str) -> str:
-    """Return a text as TOML has it over several lines."""
+    """Return a text as a multi-line TOML string."""
     escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
     return f'"""\n{escaped}"""'
 

@@ -5,17 +5,17 @@
     python benchmarks/loop_searches.py --trained runs/loops-ppo/policy.npz,runs/loops-dqn/policy.npz
     python benchmarks/loop_searches.py --methods "" --policy "" --trained runs/loops-ppo/policy.npz
 
-Cases: held-out matmuls of 64 to 256. Each method of `burnish evaluate` gets the same seconds, which begin
-before its worker process does. The policy gets none: `policy` is its first schedule, unmeasured, and
-`policy, refined` has the searches' seconds. Policies of actions that were `--trained` get none either: each
-takes the most probable action in every state, and is a row by the name of its run's folder. What each one
-came to is compiled anew, compared with NumPy, and timed in turns with the naive loops, on one core. Printed
-are geometric means over the cases of how many times faster it is, and the median seconds that it took; beside
-them what LoopTune (arXiv 2309.01825) has on 25 matmuls of this range over its own default, from its GFLOP/s:
-68.8 by its policy, 22.8 by default.
+Cases: held-out matmuls of 64 to 256. Each method of `burnish evaluate` gets the same seconds, which include
+the start of its worker process. `policy` is the policy's first schedule, without any measurement; `policy,
+refined` gets the searches' seconds. `--trained` action policies do not measure either: each takes the most
+probable action in every state, and its row has the name of its run's folder. Each schedule found is compiled
+again, compared with NumPy, and timed in turns with the naive loops, on one core. The table has the geometric
+mean of the speed-ups over the cases and the median search seconds. It also has LoopTune's speed-ups (arXiv
+2309.01825) over its own default on 25 matmuls of this range, from its GFLOP/s: 68.8 by its policy, 22.8 by
+default.
 
-Into the folder go rows.jsonl, table.txt and speedups.svg: the best so far, as the methods measured it, and
-a point for what they end with. A row that is there is not measured again.
+The folder gets rows.jsonl, table.txt and speedups.svg: curves of the best so far, as the methods measured it,
+and a point for each final result. Existing rows are not measured again.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tree import Tree, naive
 from burnish.tasks.tensors.machine import host
 
-LOOPTUNE = (  # seconds, times its default schedule
+LOOPTUNE = (  # method, seconds, speed-up over LoopTune's default schedule
     ("LoopTune's policy", 0.38, 3.04),
     ("LoopTune's greedy-2", 5.0, 1.43),
     ("LoopTune's random", 60.0, 1.84),
     ("LoopTune's beam-4", 62.0, 1.86),
 )
-OF_LOOPTUNE = ("greedy", "beam-", "random")  # beginnings of the names of its searches
+OF_LOOPTUNE = ("greedy", "beam-", "random")  # name prefixes of the searches that LoopTune has
 POLICY, REFINED = "policy", "policy, refined"
 Curve = list[tuple[float, float]]
-"""Seconds since the beginning, and the cost of the best so far."""
+"""Pairs of seconds since the beginning and the cost of the best so far."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a method came to on a case."""
+    """The result of a method on a case."""
 
     case: str
     split: str
     method: str
-    seconds: float  # that it took
+    seconds: float  # of the search
     curve: Curve
     tree: str
     naive_samples: Sequence[float]
@@ -75,7 +75,7 @@ class Row:
 
     @property
     def speedup(self) -> float:
-        """How many times faster it is than the naive loops."""
+        """The naive loops' median time divided by this method's."""
         return statistics.median(self.naive_samples) / statistics.median(self.samples)
 
 
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measure(
     case: Case, method: str, options: argparse.Namespace, found: tuple[Tree, float] | None = None
 ) -> Row:
-    """Run a method on a case, or take what was found, and time that in turns with the naive loops."""
+    """Run a method on a case, or take `found`, and time the schedule in turns with the naive loops."""
     tree, seconds, curve = (*found, []) if found else _found(case.nest, method, options)
     bench = Bench(case.nest)
     contenders = {}
@@ -126,7 +126,7 @@ def read(path: Path) -> list[Row]:
 
 
 def show(rows: Sequence[Row], methods: Sequence[str], folder: Path) -> None:
-    """Print the table, write it, and draw the picture."""
+    """Print and write the table, and draw the picture."""
     table = Table(title="times faster than the naive loops, geometric mean", title_justify="left")
     for name in ("method", "seconds", "speedup", "least", "most", "cases"):
         table.add_column(name, justify="left" if name == "method" else "right")
@@ -146,7 +146,7 @@ def show(rows: Sequence[Row], methods: Sequence[str], folder: Path) -> None:
 
 
 def curve_of(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the geometric mean of the cases' speedups whenever one gets better, 1 before the first."""
+    """Return the cases' geometric mean speed-up at each improvement of one; a case starts with 1."""
     times = sorted({seconds for row in rows for seconds, _ in row.curve})
     return [(seconds, mean(_so_far(row, seconds) for row in rows)) for seconds in times]
 

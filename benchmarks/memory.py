@@ -3,9 +3,10 @@
     python benchmarks/memory.py [--episodes 2000] [--steps 45] [--output benchmarks/results/memory.json]
 
 Episodes of random legal actions, with the opcode counts, the IR text and the rewards over -Oz, on the modules
-of several packages, in shuffled order. Printed is the resident memory of this process and of the worker after
-so many episodes, in MiB; the worker's includes what the current program needs, so its least over the last 50
-episodes is printed as well, and which of the worker's processes it is: a crash or a leak would begin another.
+of several packages, in shuffled order. The resident memory of this process and of the worker is printed in
+MiB after some numbers of episodes. The worker's includes the needs of the current program; so its least over
+the last 50 episodes is printed, too. `its process` counts worker processes: a crash or a leak would start
+another.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def resident(process: int | str) -> float:
 
 
 def modules(sources: Path, largest: int) -> list[Program]:
-    """Return the modules of PACKAGES, but for those that are too large for thousands of episodes."""
+    """Return the modules of PACKAGES with up to `largest` bytes; larger ones are too slow for this."""
     programs = []
     for package in PACKAGES:
         found = find_package(package)

@@ -5,18 +5,18 @@
     python benchmarks/nests.py --cases nests --only 'conv*,stencil*' --rounds 30 --seconds 1
     python benchmarks/nests.py --peers numpy,torch --schedule burnish.example:function
 
-Cases: 20 held-out matmuls of 64 to 256, those of 512 and 1024, of each of 20 other kinds a held-out nest, and
-`own`, ten expressions of no kind that a policy has seen.
+Cases: 20 held-out matmuls of 64 to 256, those of 512 and 1024, a held-out nest of each of 20 other kinds, and
+`own`: ten expressions whose kinds no policy has seen.
 Ours: a schedule found without measuring (`policy`), and one after --seconds of measuring (`refined`). Peers:
-every way in which a user would write a case (`loop_nests/*_forms.py`); the fastest one counts. What is done
-before the first call is free for them: compilation, another layout of weights. Every result is compared
-with burnish's reference in double precision. Arrays begin at multiples of 64 bytes.
+every way in which a user would write a case (`loop_nests/*_forms.py`); the fastest one counts. Their work
+before the first call is not timed: compilation, another layout of weights. Every result is compared with
+burnish's reference in double precision. Arrays begin at multiples of 64 bytes.
 
-In a round each contender has one batch of calls, of 2 ms or more, after as long untimed; the order is drawn.
-CPU time counts, that of all threads of the process, which has one core. Printed are medians over the rounds
-and their ratios. Ours is timed in a loop of machine code, and called from Python (`called`); peers are called
-from Python: what a call takes that computes next to nothing is measured, too. Into the folder go rows.jsonl,
-table.txt and ratios.svg.
+In a round each contender runs one batch of calls, of 2 ms or more, after an untimed batch of the same length;
+the order is random. Times are CPU time of all threads of the process, which has one core. The tables have
+medians over the rounds and their ratios. Ours is timed in a loop of machine code, and called from Python
+(`called`). Peers are called from Python, so the time of a call with next to no work is measured, too. The
+folder gets rows.jsonl, table.txt and ratios.svg.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from burnish.tasks.tensors.machine import host
 
 @dataclass(frozen=True)
 class Planned:
-    """A case with its schedules, and how long it took to find them."""
+    """A case with its schedules, and the seconds that finding each took."""
 
     case: Case
     schedules: Mapping[str, tuple[Tree, float]]
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = choose(options.cases.split(","), options.only, options.matmuls)
     options.out.mkdir(parents=True, exist_ok=True)
     planned = [Planned(Case(SMALLEST, "call"), _untouched(Case(SMALLEST, "call")))]
-    for case in cases:  # before the peers are loaded, so that nothing of theirs runs beside
+    for case in cases:  # before the peers are loaded, so that none of their threads runs meanwhile
         planned.append(plan(case, scheduler, options.seconds))
         print(f"{case.name}: scheduled in {planned[-1].schedules[REFINED][1]:.2f} s", file=sys.stderr)
     for peer in peers:
@@ -84,15 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def plan(case: Case, scheduler: Scheduler, seconds: float) -> Planned:
-    """Schedule a case without measuring, and with some seconds for it."""
+    """Schedule a case without measuring, and with some seconds of measuring."""
     return Planned(case, {POLICY: scheduler(case.nest, 0.0), REFINED: scheduler(case.nest, seconds)})
 
 
 def measure(planned: Planned, peers: Sequence[str], probe: PeakProbe, rounds: int) -> Row:
-    """Check and time everybody on a case.
+    """Check and time all contenders on a case.
 
     Raises:
-        Miscompiled: somebody computes something else than burnish's reference.
+        Miscompiled: a result differs from burnish's reference.
     """
     case, nest, bench = planned.case, planned.case.nest, Bench(planned.case.nest)
     contenders = {PEAK: probe.seconds}
@@ -121,7 +121,7 @@ def measure(planned: Planned, peers: Sequence[str], probe: PeakProbe, rounds: in
 
 
 def show(rows: Sequence[Row], peers: Sequence[str], folder: Path) -> None:
-    """Print the tables, write them, and draw the picture."""
+    """Print and write the tables, and draw the picture."""
     shown = [row for row in rows if row.group != "call"]
     with (folder / "table.txt").open("w") as file:
         for console in (Console(width=200), Console(file=file, width=200)):
@@ -133,7 +133,7 @@ def show(rows: Sequence[Row], peers: Sequence[str], folder: Path) -> None:
 
 
 def _called(compiled: CompiledNest, bench: Bench) -> Callable[[], Any]:
-    kernel = CompiledKernel(bench.nest, Schedule(()), compiled)  # a call asks for no trace
+    kernel = CompiledKernel(bench.nest, Schedule(()), compiled)  # a call does not use the trace
     (output,) = kernel.outputs
     inputs, out = [bench.arrays[name] for name in kernel.inputs], bench.arrays[output]
     return lambda: kernel(*inputs, out=out)

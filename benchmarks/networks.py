@@ -1,10 +1,11 @@
-"""How long a policy takes to choose an action, by its encoder, and how large its file is.
+"""Time of a policy to choose an action, and the size of its file, by encoder.
 
     python benchmarks/networks.py [--rounds 9] [--threads 1] [--output benchmarks/results/networks.json]
 
-Programs are random modules of about 100, 1,000 and 10,000 IR instructions; policies have the default sizes,
-all passes, a factorised head and a shared critic. For each: what is observed, and the choice of one action by
-torch and by what runs the exported file (numpy for perceptrons, onnxruntime for the others). Medians.
+Programs are random modules of about 100, 1,000 and 10,000 IR instructions. Policies have the default sizes,
+all passes, a factorised head and a shared critic. The median times are printed: of the observation, and of
+the choice of one action by torch and by the exported file (numpy for perceptrons, onnxruntime for the
+others).
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def measure(table: dict[str, Any], observation: Any, size: int, rounds: int, thr
 
 
 def median(what: Callable[[], Any], rounds: int) -> float:
-    """Return the median of the seconds that something takes, after once unmeasured."""
+    """Return the median seconds of a call, after one unmeasured call."""
     what()
     seconds = []
     for _ in range(rounds):

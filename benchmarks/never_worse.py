@@ -1,10 +1,10 @@
-"""`burnish cc` on many translation units: does an object ever load more bytes than clang -Oz makes it?
+"""Check on many translation units that no object of `burnish cc` loads more bytes than that of clang -Oz.
 
     python benchmarks/never_worse.py --budget 2s [--output benchmarks/results/never_worse.jsonl]
 
-Every unit of the packages of the test split is compiled twice with the same options, by `clang -Oz -c` and by
-`burnish cc --budget B -Oz -c`, in a process each. Exit code 1 if one object is larger: by loaded bytes, or by
-those of code and read-only data.
+Every unit of the packages of the test split is compiled twice with the same options, in separate processes:
+by `clang -Oz -c` and by `burnish cc --budget B -Oz -c`. Exit code 1 if one object is larger in loaded bytes,
+or in bytes of code and read-only data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from burnish.llvm.corpora import Unit, fetch, translation_units
 from burnish.llvm.corpora.manifest import packages_in
 from burnish.llvm.toolchain import find_tool
 
-LIBRARY = ("-stdlib=libstdc++",)  # for C++: what burnish c++ takes, and clang++ of the wheel does not
+LIBRARY = ("-stdlib=libstdc++",)  # for C++: the default of burnish c++, but not of the wheel's clang++
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def all_units(options: argparse.Namespace) -> list[Unit]:
-    """Return the units, the packages one after the other."""
+    """Return the units, package by package."""
     found = (
         unit
         for package in packages_in(options.split)
@@ -60,7 +60,7 @@ def all_units(options: argparse.Namespace) -> list[Unit]:
 
 
 def compare(unit: Unit, budget: str) -> dict[str, object]:
-    """Compile a unit in both ways and return its sizes."""
+    """Compile a unit in both ways and return its row of sizes."""
     cxx = unit.language == "c++"
     clang = [str(find_tool("clang++" if cxx else "clang"))]
     burnish = [sys.executable, "-m", "burnish.cli", "c++" if cxx else "cc"]

@@ -1,4 +1,4 @@
-"""What spread remains when a program is timed against itself, and how often that is called a difference.
+"""The spread when a program is timed against itself, and the rate of false verdicts of a difference.
 
     python benchmarks/noise.py                               a table of kernels, 40 comparisons each
     python benchmarks/noise.py --comparisons 400 --kernels fft@small --repeats 10
@@ -6,9 +6,9 @@
 
 For each kernel clang's -O3 executable is compared with itself, as `burnish compare` compares a result with
 a baseline. `one run`: the 90th percentile of single runs over the shortest. `round`: the standard deviation
-of the logarithm of a round's ratio. `interval`: the median half-width of its interval; gains below it
-are not seen. `errs`: how often it leaves out 1, which should be 1 - confidence at most. `called`: how
-often `faster` or `slower` was the verdict: every one of them is wrong.
+of the logarithm of a round's ratio. `interval`: the median half-width of a comparison's interval; smaller
+gains are not detected. `errs`: how often the interval excludes 1; this should be 1 - confidence at most.
+`called`: how often the verdict was `faster` or `slower`; each such verdict is wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KERNELS = ("fft@medium", "hashtable@medium", "lu@medium", "quicksort@medium", "s
 
 @dataclass
 class Seen:
-    """What the comparisons of a kernel gave."""
+    """The measurements and results of a kernel's comparisons."""
 
     seconds: list[list[float]]  # [comparison][run], in order
     comparisons: list[Comparison]
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def compare_with_itself(name: str, effort: Effort, comparisons: int) -> Seen:
-    """Compare a kernel's executable at -O3 with itself, again and again."""
+    """Compare a kernel's executable at -O3 with itself `comparisons` times."""
     program = load_kernel(name)
     assert program.workload
     seen = Seen([], [])
@@ -82,10 +82,10 @@ def compare_with_itself(name: str, effort: Effort, comparisons: int) -> Seen:
 
 
 def _row(name: str, seen: Seen) -> str:
-    runs = np.array(seen.seconds)[:, 6:]  # without the round that warms up
+    runs = np.array(seen.seconds)[:, 6:]  # without the warm-up round
     least = runs.min()
     rounds = runs.reshape(len(runs), -1, 6)
-    # In a round: 0 1 2 2 1 0; two of the three programs.
+    # The order of a round is 0 1 2 2 1 0; the ratio is that of programs 0 and 1.
     ratios = np.log(np.minimum(rounds[..., 0], rounds[..., 5]) / np.minimum(rounds[..., 1], rounds[..., 4]))
     widths = [log(item.high / item.low) / 2 for item in seen.comparisons]
     errs = sum(not item.low <= 1 <= item.high for item in seen.comparisons)
@@ -99,7 +99,7 @@ def _row(name: str, seen: Seen) -> str:
 
 @contextlib.contextmanager
 def _neighbours(count: int) -> Iterator[None]:
-    """Keep so many other processes computing."""
+    """Keep `count` other processes computing."""
     code = "import numpy as np\na = np.ones((400, 400))\nwhile True: a = a @ a / 400"
     environment = {"OPENBLAS_NUM_THREADS": "1"}
     started = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(count)]

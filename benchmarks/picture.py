@@ -1,4 +1,4 @@
-"""Draw what `burnish demo` found: docs/demo.png.
+"""Draw the results of `burnish demo`: docs/demo.png.
 
 python benchmarks/picture.py demo/results.jsonl docs/demo.png
 """
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def draw(results: list[Result], picture: Path) -> None:
-    """Plot what was minimised of each file, and of all, relative to clang -Oz."""
+    """Plot the minimised cost of each file, and of all files, relative to clang -Oz."""
     names = [Path(result.program).name for result in results] + ["all files"]
     reference = [result.baselines["Oz"] for result in results]
     figure, axes = plt.subplots(figsize=(8, 0.36 * len(names) + 1.3), dpi=150)

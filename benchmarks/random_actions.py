@@ -1,16 +1,17 @@
-"""Random actions on real programs: what does the compiler do, and what is left behind?
+"""Random actions on real programs: crashes of the compiler, and processes and files that are left behind.
 
     python benchmarks/random_actions.py [--programs 20] [--actions 10000]
     python benchmarks/random_actions.py --of outline [--episodes 5000] [--seed 0] [--plain]
 
 Uniformly random actions, at the whole program and at its eight largest functions, in episodes of 50 steps;
-the module is verified at the end of each. Counted are crashes, time-outs, modules that the verifier rejects,
-and afterwards child processes and files in the temporary folder that were not there before.
+the module is verified at the end of each. Crashes, time-outs and modules that the verifier rejects are
+counted; at the end, new child processes and new files in the temporary folder are listed.
 
 With `--of`, a third of the actions are of those passes and a sixth are clang's pipelines; programs are the
 kernels and the files of tests/data, with debug information unless `--plain`, C++ with and without exceptions.
-Episodes have 5 to 25 steps; the module is verified after each, and the trace is replayed in another process.
-What fails is tried with stock opt on the state before: what opt has, too, is counted apart.
+Episodes have 5 to 25 steps; the module is verified after each step, and the trace is replayed in another
+process. Stock opt repeats a failing step on the state before the step; if opt fails, too, that is a separate
+count.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def some_programs(sources: Path, count: int) -> list[Program]:
-    """Return as many programs from each package."""
+    """Return `count` programs, about as many from each package."""
     share = -(-count // len(PACKAGES))
     programs = []
     for package in map(find_package, PACKAGES):
@@ -87,7 +88,7 @@ def some_programs(sources: Path, count: int) -> list[Program]:
 
 
 def play(programs: list[Program], actions: int, limits: Limits) -> Counter[str]:
-    """Play random episodes, the programs in turn."""
+    """Play random episodes, the programs in turn; return the counts of actions and failures."""
     rng = np.random.default_rng(0)
     env = Env(TASK, programs, objective="ir-instructions", max_steps=EPISODE, sites=8, limits=limits)
     counts: Counter[str] = Counter()
@@ -114,7 +115,7 @@ def play(programs: list[Program], actions: int, limits: Limits) -> Counter[str]:
 
 
 def play_often(options: argparse.Namespace) -> None:
-    """Play episodes of mostly some passes, and print what fails."""
+    """Play episodes in which some passes are frequent, and print the failures."""
     programs = own_programs([] if options.plain else ["-g"])
     counts: Counter[str] = Counter()
     for number in track(range(options.episodes), description="episodes"):
@@ -147,11 +148,11 @@ def own_programs(flags: list[str]) -> list[Program]:
 
 
 def failure(program: Program, trace: list[str], limits: Limits) -> tuple[str, list[str], str] | None:
-    """Return what goes wrong with a trace: the kind, the steps up to there, the message."""
+    """Return a trace's failure: its kind, the steps up to it, and its message; None without a failure."""
     steps: list[str] = []
     try:
         session = Sandbox(TASK.open, program, limits=limits)
-    except ProgramError as error:  # every one of them has been opened before: the machine stood still
+    except ProgramError as error:  # all programs were opened before, so the machine was too slow
         return "time-out", steps, str(error)
     try:
         for text in trace:
@@ -172,7 +173,7 @@ def failure(program: Program, trace: list[str], limits: Limits) -> tuple[str, li
 
 
 def fails_in_opt(program: Program, steps: list[str], limits: Limits) -> bool:
-    """Whether stock opt fails at the last step, from the bitcode of the state before it."""
+    """Return whether stock opt fails at the last step, from the bitcode of the state before that step."""
     session = Sandbox(TASK.open, program, limits=limits)
     try:
         session.replay(steps[:-1])
@@ -191,7 +192,7 @@ def fails_in_opt(program: Program, steps: list[str], limits: Limits) -> bool:
 
 
 def left_behind() -> set[str]:
-    """Return this process' children and the temporary files that there are."""
+    """Return the ids of this process' children and the paths in the temporary folder."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return set(children) | {str(path) for path in Path(tempfile.gettempdir()).iterdir()}
 

@@ -1,12 +1,12 @@
-"""What a few measured candidates reach of what many do, by policies of MLIR schedules, on unseen programs.
+"""Quality of a few measured candidates relative to many, for policies of MLIR schedules, on unseen programs.
 
     python benchmarks/schedule_candidates.py [--count 16 --seed 11] [--few 10] [--many 200]
     python benchmarks/schedule_candidates.py --policies shipped,runs/costs/policy.npz
 
-Each policy proposes its candidates one after the other and is told what each takes. The fastest of the first
-few is compared with the fastest that any policy found among many, the few of the others included; both are
-measured again then, in turn, and the ratio of these times counts. It prints a line for each program, and the
-geometric means. Nothing else should run.
+Each policy proposes its candidates one after the other; the measured time of each is reported back to it. The
+fastest of a policy's first few candidates is compared with the fastest of all candidates of all policies.
+Both are measured again, in turn, and the ratio of these times counts. A line for each program is printed, and
+the geometric means. No other programs should run meanwhile.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
 from burnish.workers.worker import GIB, Limits, Worker
 
-AGAIN = 5  # measurements of each of what is compared
+AGAIN = 5  # repeated measurements of each compared schedule
 LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A schedule, and the seconds of a call."""
+    """A schedule, and the seconds of a call of the program."""
 
     trace: Trace
     seconds: float
@@ -92,7 +92,7 @@ def _policy(name: str) -> SchedulePolicy:
 
 
 def _candidates(worker: Worker, program: Program, policy: SchedulePolicy, count: int) -> list[Candidate]:
-    """Return so many measured candidates, as they come; what fails takes for ever."""
+    """Return the first `count` candidates, measured; a failed one has infinite seconds."""
     proposals, found = propose(program, policy.model), list[Candidate]()
     told: float | None = None
     with closing(proposals):
@@ -110,7 +110,7 @@ def _candidates(worker: Worker, program: Program, policy: SchedulePolicy, count:
 
 
 def _again(program: Program, candidates: list[Candidate]) -> list[float]:
-    """Return the least seconds of each, measured in turn."""
+    """Return the least seconds of each candidate, measured in turn."""
     sessions = [open_program(program) for _ in candidates]
     for session, one in zip(sessions, candidates, strict=True):
         session.replay(one.trace)

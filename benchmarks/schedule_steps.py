@@ -1,12 +1,12 @@
-"""Unmeasured steps a second on MLIR schedules: random legal actions, observed, with the mask of the next.
+"""Steps per second on MLIR schedules without run times: random legal actions, observations and masks.
 
     python benchmarks/schedule_steps.py [--steps 1000] [--rounds 5] [--seed 0]
 
-A step applies an action at the cursor, observes and asks what is legal; an episode begins with a program that
-is open already, and ends after 40 steps, behind the first op, or where MLIR gives up. Kinds of actions are
-drawn before their parameters. Time is CPU time of this process: through the session, and through the
-environment, which has it in this process, too; the least of several rounds of the same steps counts. It
-prints a line of JSON for each program, and one for all.
+A step applies an action at the cursor, observes, and computes the mask of legal actions. An episode begins
+with an open program. It ends after 40 steps, after the first op, or when MLIR fails. The kind of an action is
+drawn before its parameters. Times are CPU time of this process, through the session and through the
+environment, whose session is in this process, too; the least of several rounds of the same steps counts. A
+line of JSON is printed for each program, and one for all.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def timed(play: Callable[[int, np.random.Generator], int], steps: int, rng: np.random.Generator) -> float:
-    """Return the CPU seconds of some steps, in as many episodes as they take."""
+    """Return the CPU seconds of some steps, played in as many episodes as necessary."""
     before = time.process_time()
     while steps > 0:
         steps -= max(1, play(min(steps, EPISODE), rng))
@@ -82,7 +82,7 @@ def timed(play: Callable[[int, np.random.Generator], int], steps: int, rng: np.r
 
 
 def in_session(root: ScheduleSession, observation: str) -> Callable[[int, np.random.Generator], int]:
-    """Return a function that plays an episode in a fork and says how many steps it had."""
+    """Return a function that plays an episode in a fork and returns its number of steps."""
 
     def play(most: int, rng: np.random.Generator) -> int:
         session = root.fork()
@@ -103,7 +103,7 @@ def in_session(root: ScheduleSession, observation: str) -> Callable[[int, np.ran
 
 
 def in_env(env: Env) -> Callable[[int, np.random.Generator], int]:
-    """Return a function that plays an episode, but for its last step, which would be measured."""
+    """Return a function that plays an episode without the last step, which would measure run time."""
 
     def play(most: int, rng: np.random.Generator) -> int:
         _, info = env.reset()
@@ -122,7 +122,7 @@ def in_env(env: Env) -> Callable[[int, np.random.Generator], int]:
 
 
 def choose(mask: Mask, rng: np.random.Generator) -> int:
-    """Return a legal action; each kind is as likely, but for `done`."""
+    """Return a legal action other than `done`; each kind is equally likely."""
     legal = np.flatnonzero(mask)
     legal = legal[legal != INDEX["done"]]
     found = np.flatnonzero(np.bincount(KINDS[legal]))

@@ -8,21 +8,21 @@
     python benchmarks/schedules.py --show runs/schedules --log runs/mlir/log.jsonl
 
 Cases: held-out programs of each family, matmuls of 512 and of 1024, and four networks with a batch of 1:
-ResNet-18, MobileNet, a layer of BERT, a block of GPT-2; --only takes any other program of a family, too, and
-any module of torch: a function in a file that returns it and its input.
-Ours: a trace for each program, of rows that `burnish optimize --result` wrote (--traces), found by a search
-(--budget), or by hand (a few, for AVX2); without any a program stays as it is: its naive lowering, which is
-measured beside ours everywhere.
+ResNet-18, MobileNet, a layer of BERT, a block of GPT-2. --only also takes any other program of a family, and
+any torch module: the name of a function in a file that returns the module and its input.
+Ours: a trace for each program, from rows that `burnish optimize --result` wrote (--traces), found by a search
+(--budget), or written by hand (a few, for AVX2). A program without a trace gets its naive lowering, which is
+measured for every program.
 Peers: torch op by op, in either memory format; torch.compile with constant weights; IREE with the program's
 own text, for this processor, in the caller's thread, with and without data tiling; JAX, compiled. The fastest
-form counts. What is done before the first call is free for them: compilation, another layout of weights.
-Every result is compared with NumPy's in double precision; who differs or fails is told, and left out.
+form counts. The peers' work before the first call is not timed: compilation, another layout of weights.
+Every result is compared with NumPy's in double precision. Forms that differ or fail are listed and left out.
 
-In a round each contender has one batch of calls, of 2 ms or more, after as long untimed, in an order that is
-drawn; a call of more than 0.2 s is in the first 3 rounds only. CPU time counts, that of all threads of the
-process, which has one core. Printed are medians over the rounds and their ratios. Ours is timed in a loop of
-machine code, called from Python (`called`) as the peers are, and as the C function of a shared object
-(`linked`). Into the folder go rows.jsonl, table.txt and ratios.svg.
+In a round each contender runs one batch of calls, of 2 ms or more, after an untimed batch of the same length;
+the order is random. Contenders with calls of 0.2 s or more are in the first 3 rounds only. Times are CPU time
+of all threads of the process, which has one core. The tables have medians over the rounds and their ratios.
+Ours is timed in a loop of machine code, called from Python like the peers (`called`), and as the C function
+of a shared object (`linked`). The folder gets rows.jsonl, table.txt and ratios.svg.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     scheduler = scheduler_of(options)
     cases = choose(options.groups.split(","), options.only)
-    planned = [plan(case, scheduler) for case in cases]  # before the peers are loaded: none runs beside
+    planned = [plan(case, scheduler) for case in cases]  # before the peers and their threads
     for peer in peers:
         load(peer)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -99,10 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def scheduler_of(options: argparse.Namespace) -> Scheduler:
-    """Return how programs get their traces: the first of a file, a search, by hand that has one.
+    """Return a function that finds a program's trace: in --traces, else by search or by hand.
 
     Raises:
-        InputError: there is no such file, or it is of something else.
+        InputError: there is no such file, or its rows are not results.
     """
     known = [read_traces(options.traces)] if options.traces else []
 
@@ -124,11 +124,11 @@ def plan(case: Case, scheduler: Scheduler) -> Planned:
 
 
 def measure(planned: Planned, peers: Sequence[str], rounds: int) -> Row:
-    """Check and time everybody on a case.
+    """Check and time all contenders on a case.
 
     Raises:
-        Miscompiled: a schedule computes something else than NumPy.
-        LoweringFailed: MLIR makes no code of it.
+        Miscompiled: a schedule's result differs from NumPy's.
+        LoweringFailed: MLIR cannot lower a schedule to code.
     """
     bench, failed = planned.bench, dict[str, str]()
     arrays = bench.trial.arrays
@@ -164,7 +164,7 @@ def measure(planned: Planned, peers: Sequence[str], rounds: int) -> Row:
 
 
 def show(rows: Sequence[Row], peers: Sequence[str], folder: Path, log: Path | None = None) -> None:
-    """Print the tables, write them, and draw the picture."""
+    """Print and write the tables, and draw the picture."""
     from mlir_schedules.pictures import draw
 
     with (folder / "table.txt").open("w") as file:

@@ -1,14 +1,13 @@
-"""What ships: whole projects that others wrote, linked and stripped, by burnish and by other compilers.
+"""Sizes of whole third-party projects, linked and stripped, built by burnish and by other compilers.
 
     python benchmarks/ships.py --cc "burnish cc --budget 2s" [--projects lua,mawk] [--out ships.jsonl]
 
-Debian's sources (by apt, on Debian or Ubuntu) and the workloads of burnish.llvm.corpora are built with the
-same options by each compiler: -Oz, unused sections dropped by the linker, position-independent, lld,
-stripped; with unwind tables, and again without. Compared with clang -Oz are the bytes that the program loads,
-what it prints on our inputs, its own test suite, its CPU time (in turns; the median of the rounds' ratios)
-and the time of the build. Rows in --out are not measured again. Exit codes: 0, all outputs are equal and all
-tests pass; 1, not so, or something does not build (or, with --never-larger, a program of a --cc got larger);
-2, wrong usage.
+Each compiler builds Debian's sources (by apt, on Debian or Ubuntu) and the workloads of burnish.llvm.corpora
+with the same options: -Oz, unused sections dropped by the linker, position-independent, lld, stripped; with
+unwind tables, and again without. Five things are compared with clang -Oz: loaded bytes, outputs on our
+inputs, the project's own tests, CPU time (in turns; the median of the rounds' ratios) and build time. Rows in
+--out are not measured again. Exit codes: 0, all outputs are equal and all tests pass; 1, an output differs, a
+test or a build fails (or, with --never-larger, a program of a --cc is larger); 2, wrong usage.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def _columns(names: str | None, commands: Sequence[str]) -> list[Compiler]:
     for name in wanted:
         if name not in known:
             raise UnknownName.among("compiler", name, known)
-    # the baseline is always there: the others are compared with it
+    # the baseline is always built, because the others are compared with it
     columns = [known[name] for name in dict.fromkeys([baseline, *wanted])]
     columns += [of_command(command) for command in commands]
     for compiler in columns:

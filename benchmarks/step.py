@@ -1,12 +1,12 @@
-"""Env.step in a sandbox against one `opt` process per step, interleaved, on the same passes.
+"""Time of Env.step in a sandbox and of one `opt` process per step, interleaved, on the same passes.
 
     python benchmarks/step.py [--episodes 8] [--output benchmarks/results/step.json]
 
 Two modules: one of about 800 instructions, one of about 25,000. Every episode of 20 seeded random steps
-is made three times, one way after the other:
+is played in three ways, one after the other:
 
 - `Env.step`: in a worker process, with the 70 opcode counts, the reward and the mask;
-- `opt`: a process for each step, that reads the module, runs the pass and writes the module;
+- `opt`: a process for each step, which reads the module, runs the pass and writes the module;
 - `native`: the pass alone, in this process.
 
 Times are wall-clock. The overhead is measured with a pass that changes nothing: the median of Env.step less
@@ -34,8 +34,8 @@ from burnish.llvm.toolchain import clang_version, find_tool
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 
 EPISODE = 20
-IDLE = "strip-dead-prototypes"  # what it does, the first step has done
-MODULES = {"zopfli": 800, "pycosat": 25_000}  # package: about how many instructions are wanted
+IDLE = "strip-dead-prototypes"  # changes nothing after its first step
+MODULES = {"zopfli": 800, "pycosat": 25_000}  # package: the approximate number of instructions
 
 
 def main() -> None:
@@ -64,20 +64,20 @@ def main() -> None:
 
 
 def timed(call: Callable[..., object], *arguments: object) -> float:
-    """Return how many seconds a call takes."""
+    """Return the seconds of a call."""
     start = time.perf_counter()
     call(*arguments)
     return time.perf_counter() - start
 
 
 def overhead(env: Env, native: ModuleSession) -> float:
-    """Return what a step takes beyond its native work: the median over steps that change nothing."""
+    """Return the seconds of a step minus those of its native work: medians of steps without effect."""
     idle = env.task.actions.index(IDLE)
     env.reset()
 
     def work() -> None:
         native.module.run(IDLE)
-        native.module.opcode_counts()  # the cost is the first of them
+        native.module.opcode_counts()  # the first count is the cost
 
     steps: list[float] = []
     works: list[float] = []
@@ -89,7 +89,7 @@ def overhead(env: Env, native: ModuleSession) -> float:
 
 
 def pick(package: str, instructions: int, sources: Path) -> Program:
-    """Return the package's module whose size, before any pass, is nearest."""
+    """Return the package's module whose size before any pass is nearest to `instructions`."""
     found = find_package(package)
     units = [unit for unit in translation_units(fetch(found, sources), found) if isinstance(unit, Unit)]
     programs = [Program(unit.name, LANGUAGE, unit.compile()) for unit in units]
@@ -99,7 +99,7 @@ def pick(package: str, instructions: int, sources: Path) -> Program:
 
 
 def measure(program: Program, episodes: int, seed: int) -> dict[str, object]:
-    """Make the same steps in the three ways, an episode of each in turn."""
+    """Play the same steps in the three ways, an episode of each in turn."""
     choices = [i for i, item in enumerate(PASSES) if as_opt_pipeline([item.text])]
     rng = np.random.default_rng(seed)
     env = Env(TASK, program, observation="opcode-counts", objective="ir-instructions", max_steps=EPISODE)

@@ -1,16 +1,16 @@
-"""Random traces on the runnable suite: does LLVM keep what programs do?
+"""Validation of random traces on the runnable suite: LLVM must preserve the programs' behaviour.
 
     python benchmarks/validate.py run [--traces 500] [--seed 0] [--out benchmarks/results/validate.jsonl]
     python benchmarks/validate.py run --of outline [--suite workloads]
     python benchmarks/validate.py control
     python benchmarks/validate.py table
 
-`run` draws, for each number, a kernel (at its small input) or a workload, a trace of 5 to 30 actions, and
-for a quarter of the entries that can be at a single function, one of the program's. With `--of`, a third of
-the actions are of that pass, and a sixth are clang's own pipelines, which show what it broke. Each is
-validated as `burnish validate` does it: replayed in two new processes, verified, built, run, compared with
--O0. What breaks a program is reduced, and a folder with a reproducer is written beside the rows. Rows are
-appended as they come; what is there is not done again. `control` does the same on every kernel with
+`run` draws for each number a kernel (at its small input) or a workload, and a trace of 5 to 30 actions. A
+quarter of the entries that can apply to a single function get a random function. With `--of`, a third of the
+actions are of that pass, and a sixth are clang's own pipelines, which expose what the pass broke. Each trace
+is validated as by `burnish validate`: replayed in two new processes, verified, built, run, compared with -O0.
+Traces that break a program are reduced, and a folder with a reproducer is written beside the rows. Rows are
+appended one by one; existing rows are not computed again. `control` does the same on every kernel with
 `structurizecfg`, which is known to miscompile, in the middle of each trace.
 """
 
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def draw(seed: int, number: int, suite: str, often: str) -> tuple[Program, Trace]:
-    """Return the program and the trace of a number."""
+    """Return the random program and trace of a number."""
     rng = np.random.default_rng([seed, number])
     names, load = SUITES[suite]
     program = load(names[int(rng.integers(len(names)))])
@@ -105,7 +105,7 @@ def draw(seed: int, number: int, suite: str, often: str) -> tuple[Program, Trace
 
 
 def actions(rng: np.random.Generator, count: int, often: str) -> list[str]:
-    """Return random actions; where passes are named, a third are of them, and a sixth clang's pipelines."""
+    """Return random actions; a third are of the passes in `often`, if any, and a sixth clang's pipelines."""
     if not often:
         return [TASK.actions[i] for i in rng.integers(len(TASK.actions), size=count)]
     begins = [tuple(often.split(",")), ("clang<",), ("",)]
@@ -114,7 +114,7 @@ def actions(rng: np.random.Generator, count: int, often: str) -> list[str]:
 
 
 def legal(program: Program, trace: Trace) -> Trace:
-    """Return a trace without entries at functions that are gone when their turn comes, as searches do."""
+    """Return a trace without entries at functions that no longer exist then, as searches do."""
     session = Sandbox(TASK.open, program, limits=LIMITS)
     kept: list[str] = []
     try:
@@ -124,7 +124,7 @@ def legal(program: Program, trace: Trace) -> Trace:
             except InputError:
                 continue
             kept.append(text)
-    except CompilerCrash:  # validation will say so
+    except CompilerCrash:  # the validation will report it
         return (*kept, text)
     finally:
         session.shutdown()
@@ -149,7 +149,7 @@ def check(
 
 
 def broken(program: Program, found: Validation, folder: Path) -> dict[str, object]:
-    """Return what a row says of a failure, and write its reproducer."""
+    """Return a row's entries for a failure, and write its reproducer."""
     assert found.failure
     row: dict[str, object] = {"kind": found.failure.kind, "failure": str(found.failure)}
     if found.reduced:
@@ -166,12 +166,12 @@ def broken(program: Program, found: Validation, folder: Path) -> dict[str, objec
 
 
 def hash_of(row: dict[str, object]) -> int:
-    """Return a number that the reduced trace determines."""
+    """Return a number that depends on the reduced trace only."""
     return int(Program("", "trace", json.dumps(row["reduced"]).encode()).digest[:8], 16)
 
 
 def control(out: Path, reduce_seconds: float) -> None:
-    """Put a pass that miscompiles into random traces on all kernels."""
+    """Validate random traces that contain a pass that miscompiles, on all kernels."""
     task = broken_task(CONTROL)
     done = {row["program"] for row in rows_of(out)}
     for number, name in enumerate(track(kernel_names(), description="control")):
@@ -186,19 +186,19 @@ def control(out: Path, reduce_seconds: float) -> None:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the rows that are there; a line that was cut off by a kill is not."""
+    """Return the rows of a file, without a last line that a kill cut off."""
     return read_json_lines(path, json_object, appended=True)
 
 
 def append(path: Path, row: dict[str, object]) -> None:
-    """Add a row."""
+    """Append a row to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(LineFile(path, keep=True)) as file:
         file.append(json.dumps(row))
 
 
 def table(rows: list[dict[str, Any]]) -> None:
-    """Print how many broke, of which kind, and which passes the reduced traces have."""
+    """Print the failures by kind and by the last pass of their reduced traces, then each failure."""
     steps = sum(len(row["trace"]) for row in rows)
     kernels = len({row["program"] for row in rows})
     wrong = [row for row in rows if not row["right"]]

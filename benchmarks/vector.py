@@ -1,24 +1,24 @@
-"""Steps per second of one environment, and of several at a time, on small modules.
+"""Steps per second of one environment and of several at a time, on small modules.
 
     python benchmarks/vector.py [--rounds 7] [--steps 3000] [--output benchmarks/results/vector.json]
 
 Programs: modules of about 700 IR instructions. Episodes of 45 random legal actions with the 70 opcode counts,
-the reward and the mask, the beginnings of episodes included. The ways take turns, a round each, so that what
-else the machine does hits all of them:
+the reward and the mask; times include the resets. The ways take turns, a round each, so that other load on
+the machine affects all ways:
 
 - `one`: one environment, `Env.step` in a loop: its worker and this process take turns;
-- `one, one core`, `ready 4, one core`: the processes of such a way are bound to one core;
+- `one, one core`, `ready 4, one core`: all processes of the way are bound to one core;
 - `step N`: `gymnasium.make_vec(id, N)`, burnish.envs.vector.VectorEnv: all wait for the slowest pass;
 - `step N/W`, `step N/WxT`: the same with at most W worker processes, of T threads each;
-- `ready N`, `ready N/WxT`: the same by `send` and `ready`: none waits for another;
+- `ready N`, `ready N/WxT`: the same by `send` and `ready`: no environment waits for another;
 - `async N`: Gymnasium's AsyncVectorEnv: a process for each environment, and its worker;
 - `async in process N`: the same with `limits=None`: the compiler runs in the environment's process, and
-  nothing is caught.
+  crashes are not caught.
 
-Ratios are medians of the rounds' own. Passes differ a hundredfold in time: with two environments in step, the
-bound is not two but 1.1 (printed for each N and W from the times of one environment's steps: the sum on two
-cores, or the longest time of a worker, whichever is more). Memory is what the processes of a way have to
-themselves, or their shares of what several have, at the end.
+Ratios are medians of the ratios in each round. Passes differ a hundredfold in time: the bound for two
+environments in step is therefore 1.1, not 2. The bound of each way is computed from the step times of one
+environment: the sum divided by the cores, or the longest time of a worker, whichever is more. Memory is the
+proportional set size of a way's processes at the end: a page that several processes share counts in parts.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def bound(way: str, seconds: list[float], cores: int) -> float:
-    """Return how many times faster than one environment a way can be."""
+    """Return the upper bound of a way's speed-up over one environment."""
     if way == "one" or way.endswith("one core"):
         return 1.0
     kind, count, workers, threads = parts_of(way)
@@ -123,7 +123,7 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
 
 
 def parts_of(way: str) -> tuple[str, int, int | None, int | None]:
-    """Return what a name such as "step 32/4x2" says: the kind, environments, workers, threads of each."""
+    """Return the parts of a name such as "step 32/4x2": kind, environments, workers, threads of each."""
     kind, _, size = way.rpartition(" ")
     count, _, rest = size.partition("/")
     workers, _, threads = rest.partition("x")
@@ -136,29 +136,29 @@ def paired(rates: list[float], others: list[float]) -> float:
 
 
 def proportional_bytes() -> int:
-    """Return the memory of this process and of all that descend from it, each page's share of it."""
+    """Return the proportional set size (Pss) of this process and of its living descendants."""
     total = 0
     for number in family()[0]:
-        with contextlib.suppress(OSError):  # it ended while we looked
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
             (line,) = re.findall(r"^Pss:\s+(\d+)", Path(f"/proc/{number}/smaps_rollup").read_text(), re.M)
             total += int(line) * 1024
     return total
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of this process and of all that descend from it and live."""
+    """Return the CPU time of this process and of its living descendants."""
     ours, times = family()
     return sum(times.get(number, 0) for number in ours) / os.sysconf("SC_CLK_TCK")
 
 
 def family() -> tuple[set[int], dict[int, int]]:
-    """Return this process and all that descend from it and live, and the CPU ticks of every process."""
+    """Return the ids of this process and of its living descendants, and the CPU ticks of every process."""
     parents: dict[int, int] = {}
     times: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it ended while we looked
+        except OSError:  # the process has ended meanwhile
             continue
         number = int(path.parent.name)
         parents[number], times[number] = int(fields[1]), int(fields[11]) + int(fields[12])
@@ -178,7 +178,7 @@ class Loop:
         self.close = env.close
 
     def play(self, steps: int, rng: np.random.Generator) -> int:
-        """Make so many steps, and return how many they were."""
+        """Make `steps` steps and return their number."""
         for _ in range(steps):
             start = time.perf_counter()
             *_, terminated, truncated, info = self.env.step(choose(self.mask, rng))
@@ -199,11 +199,11 @@ class OnOneCore:
     def __init__(self, make: Callable[[], Way]) -> None:
         self._cores = os.sched_getaffinity(0)
         with self._bound():
-            self._way = make()  # its worker is bound for ever
+            self._way = make()  # its worker stays bound
         self.close = self._way.close
 
     def play(self, steps: int, rng: np.random.Generator) -> int:
-        """Make so many steps, and return how many they were."""
+        """Make at least `steps` steps on the core and return their number."""
         with self._bound():
             return self._way.play(steps, rng)
 
@@ -215,7 +215,7 @@ class OnOneCore:
 
 
 class InStep:
-    """Several environments that wait for each other."""
+    """Several environments that step together, so that all wait for the slowest."""
 
     seconds: ClassVar[list[float]] = []
 
@@ -226,7 +226,7 @@ class InStep:
         self.close = several.close
 
     def play(self, steps: int, rng: np.random.Generator) -> int:
-        """Make so many steps, and return how many they were; beginnings of episodes are none."""
+        """Make at least `steps` steps and return their number; resets are not counted."""
         made = 0
         while made < steps:
             made += int((~self.done).sum())
@@ -247,7 +247,7 @@ class WhenReady:
         self.close = several.close
 
     def play(self, steps: int, rng: np.random.Generator) -> int:
-        """Make so many steps, and return how many they were; beginnings of episodes are none."""
+        """Make at least `steps` steps and return their number; resets are not counted."""
         made = 0
         for number, mask in enumerate(self.masks):
             self.several.send(number, choose(mask, rng))
@@ -264,7 +264,7 @@ Way = Loop | OnOneCore | InStep | WhenReady
 
 
 def make_way(name: str, programs: list[Program]) -> Way:
-    """Return the environments that a name such as "step 8" stands for."""
+    """Return the environments of a name such as "step 8"."""
     kind, count, workers, threads = parts_of(name)
     make = partial(Env, TASK, programs, **OPTIONS)
     match kind:
@@ -281,12 +281,12 @@ def make_way(name: str, programs: list[Program]) -> Way:
 
 
 def choose(mask: np.ndarray[Any, Any], rng: np.random.Generator) -> int:
-    """Return a random legal action; any where there is none, since the episode is over."""
+    """Return a random legal action; 0 if there is none, because the episode is over."""
     return int(rng.choice(np.flatnonzero(mask))) if mask.any() else 0
 
 
 def pick(count: int, instructions: int, sources: Path) -> list[Program]:
-    """Return the modules of two packages whose sizes, before any pass, are nearest."""
+    """Return the modules of three packages whose sizes before any pass are nearest to `instructions`."""
     programs = []
     for package in ("zopfli", "lz4", "pynacl"):
         found = find_package(package)

@@ -1,12 +1,12 @@
-"""Count the texts of the training split's graphs, make the vocabulary, and say what it does not know.
+"""Count the texts of the training split's graphs, build the vocabulary, and print the unknown shares.
 
     burnish corpus build
     python benchmarks/vocabulary.py [--output src/burnish/llvm/representations/data/vocabulary.json]
 
-Passes make texts that no front end writes (vectors, intrinsics, odd widths). So every program is counted as
-clang's front end leaves it and, up to 10,000 instructions, once more after one of PIPELINES, in turn. A text
-is kept if it is in at least 8 of those modules. Graphs have their type nodes. Prints which share of the
-nodes, and of the instructions, is unknown in each split.
+Passes create texts that no front end writes (vectors, intrinsics, odd widths). So every program is counted as
+clang's front end leaves it. Programs of up to 10,000 instructions are counted again after one of PIPELINES,
+in turn. A text is kept if it is in at least 8 of these modules. The graphs include type nodes. The shares of
+unknown nodes and of unknown instructions in each split are printed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.representations.graph import KINDS
 from burnish.llvm.representations.vocabulary import SIZE, Vocabulary, most_frequent
 
-PIPELINES = (  # the level that a program is for, and passes
+PIPELINES = (  # the level of the attributes, and the passes
     ("Oz", ["clang<Oz>"]),
     ("O3", ["clang<O3>"]),
     ("Oz", ["sroa", "early-cse", "simplifycfg", "instcombine<no-verify-fixpoint>", "gvn"]),
 )
-LARGEST = 10_000  # instructions of what is optimized
-MODULES = 8  # that have a text
+LARGEST = 10_000  # instructions of an optimized program
+MODULES = 8  # least number of modules that contain a kept text
 
 
 @dataclass
 class Counts:
-    """How often texts are, in a split's graphs."""
+    """The numbers of occurrences of texts in a split's graphs."""
 
     nodes: Counter[str] = field(default_factory=Counter)
     instructions: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Counts:
     graphs: int = 0
 
     def add(self, module: _native.Module) -> None:
-        """Count one more graph."""
+        """Count the texts of one more graph."""
         nodes, _, texts = module.program_graph(types=True)
         for counter, rows in (
             (self.nodes, nodes),
@@ -112,7 +112,7 @@ def count(corpus: Corpus, name: str) -> Counts:
 
 
 def unknown(vocabulary: Vocabulary, counts: Counter[str]) -> float:
-    """Return which share of what was counted has no number."""
+    """Return the share of the counted texts that the vocabulary does not have."""
     known = set(vocabulary.texts)
     return sum(count for text, count in counts.items() if text not in known) / counts.total()
 

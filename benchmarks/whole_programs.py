@@ -1,8 +1,8 @@
-"""Whole programs as one module, beside objects one by one and clang's own link-time optimization.
+"""Whole programs as one module, compared with single objects and with clang's own link-time optimization.
 
-Each project is built from Debian's sources by clang -Oz, clang -Oz -flto, `burnish cc`, and
-`burnish cc --whole-program` with a short and a long budget; all with -ffunction-sections -fdata-sections
--Wl,--gc-sections, linked by lld and stripped. Then the programs are run, and the projects' own tests.
+Each project is built from Debian's sources by clang -Oz, clang -Oz -flto, `burnish cc`, and `burnish cc
+--whole-program` with a short and a long budget. All builds use -ffunction-sections -fdata-sections
+-Wl,--gc-sections, lld and strip. Then the programs and the projects' own tests are run.
 
     python benchmarks/whole_programs.py
     python benchmarks/whole_programs.py --projects lua --out rows.jsonl
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measured(options: argparse.Namespace, name: str, compilers: Sequence[Compiler]) -> list[Row]:
-    """Return the rows of one project; those that are in --out already are not measured again."""
+    """Return the rows of one project; rows in --out are not measured again."""
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     inputs = write_inputs(folder / "inputs")

@@ -1,6 +1,6 @@
-"""An agent imitates what a search finds on three kernels, and is asked about one that it never saw.
+"""An agent that imitates a search on three kernels, and is then tested on an unseen one.
 
-Learners are all made and used like this one; PPO(envs, make_policy, PPOConfig(), seed=0) needs no
+All learners are created and used like this one; PPO(envs, make_policy, PPOConfig(), seed=0) needs no
 demonstrations.
 """
 
@@ -17,7 +17,7 @@ from burnish.learning.networks.mlp import MLP, MLPConfig
 from burnish.llvm.corpora.references import resolve_one
 from burnish.search import search
 
-torch.set_num_threads(1)  # the network is small; the compilers want the cores
+torch.set_num_threads(1)  # the network is small, and the compilers need the cores
 task = load_task("llvm_passes")
 kernels = [resolve_one(f"kernels:{name}") for name in ("fft", "quicksort", "huffman")]
 unseen = resolve_one("kernels:mergesort")
@@ -26,14 +26,14 @@ unseen = resolve_one("kernels:mergesort")
 def demonstration_of(program: Program) -> Demonstration:
     found = search(Problem(task, program), Budget(evaluations=200), method="genetic", seed=0)
     root = Sandbox(task.open, program)
-    # without what changes nothing
+    # remove passes that do not change the cost
     trace, cost = shorten(found.trace, lambda part: cost_after(root, part, "ir-instructions"))
     root.shutdown()
     return Demonstration(program, trace, cost, reference=cost)
 
 
 def show(policy: Policy) -> None:
-    """Print how many times fewer instructions than -Oz there are at the best point of an episode."""
+    """Print the instructions of -Oz divided by the fewest instructions in an episode."""
     env = envs.envs[0]
     for program in (*kernels, unseen):
         seen, info = env.reset(options={"program": program})

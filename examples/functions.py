@@ -1,4 +1,4 @@
-"""Say where as well as what: a pass on one function only, and what each function costs."""
+"""Passes at single functions, and the cost of each function."""
 
 from pathlib import Path
 

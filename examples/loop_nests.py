@@ -1,4 +1,4 @@
-"""A chain of statements as one kernel: beside NumPy, and as a C object."""
+"""A chain of statements as one kernel: timed against NumPy, and saved as a C object."""
 
 import tempfile
 import time

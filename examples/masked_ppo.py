@@ -1,4 +1,4 @@
-"""MaskablePPO of sb3-contrib chooses a pass and where to run it: the program or one of three functions."""
+"""MaskablePPO of sb3-contrib, which chooses a pass and its site: the program or one of three functions."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sb3_contrib import MaskablePPO
 import burnish.envs
 
 gymnasium.register_envs(burnish.envs)
-torch.set_num_threads(1)  # the network is small; the compiler wants a core
+torch.set_num_threads(1)  # the network is small, and the compiler needs a core
 env = gymnasium.make(
     "burnish/LLVMPasses-v1",
     programs=Path(__file__).with_name("hot.c"),

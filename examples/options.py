@@ -1,4 +1,4 @@
-"""Several observations at once, some of the actions, baselines, a log, and a look ahead by forks."""
+"""Several observations at once, a subset of the actions, baselines, a log, and look-ahead in forks."""
 
 import json
 import tempfile

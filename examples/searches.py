@@ -1,4 +1,4 @@
-"""The same budget for several searches, on one file and for one objective."""
+"""Several searches with the same budget, on one file and for one objective."""
 
 from pathlib import Path
 

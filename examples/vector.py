@@ -1,4 +1,4 @@
-"""Several environments at a time, in step and each when it is ready; their compilers are workers."""
+"""Several environments at a time, in step or as each becomes ready; their compilers are worker processes."""
 
 from pathlib import Path
 
@@ -20,14 +20,14 @@ several = gymnasium.make_vec(
     "burnish/LLVMPasses-v1", num_envs=4, programs=Path(__file__).with_name("hot.c"), max_steps=10
 )
 
-# As Gymnasium has it: all wait for the slowest; what ended begins again in the next step.
+# Gymnasium's interface: all wait for the slowest; a finished episode restarts in the next step.
 observations, infos = several.reset(seed=0)
 for _ in range(20):
     actions = np.array([choose(mask) for mask in infos["mask"]])
     observations, rewards, terminated, truncated, infos = several.step(actions)
 print(f"in step: observations {observations.shape}, costs {infos['cost']}")
 
-# None waits for another: passes differ a hundredfold in time.
+# Here no environment waits for another, because passes differ a hundredfold in time.
 _, infos = several.reset(seed=0)
 for number, mask in enumerate(infos["mask"]):
     several.send(number, choose(mask))

@@ -13,13 +13,13 @@ namespace {
 
 bool in_symbols(char c) { return isAlnum(c) || c == '_' || c == '.' || c == '$'; }
 
-// Whether a word of the text is a global's name. Suffixes such as @PLT are no part of a word.
+// Returns whether a word of the text is the name of a global. Suffixes such as @PLT are not part of a word.
 bool names_global(StringRef text, const llvm::Module &module) {
   while (!text.empty()) {
     text = text.drop_until(in_symbols);
     StringRef word = text.take_while(in_symbols);
     text = text.drop_front(word.size());
-    // in LLVM's text of assembly $$ is a $, and $0 an operand
+    // in LLVM's assembly text $$ is a $, and $0 is an operand
     if (!word.empty() && module.getNamedValue(word.ltrim('$')))
       return true;
   }

@@ -1,12 +1,13 @@
-// What a module's inline assembly says by name, which no pass and no linker of IR sees.
+// Symbols that a module's inline assembly names; passes and the IR linker do not see them.
 #pragma once
 
 #include "module.h"
 
 namespace burnish {
 
-// Whether assembly may name a symbol: there is some outside of functions, or some in a function has a word that is the
-// name of one of the module's functions or variables. Such a module must not get other names, nor lose any.
+// Returns whether assembly may name a symbol: there is assembly outside of functions, or assembly in a function has a
+// word that is the name of a function or variable of the module. Symbols of such a module must not be renamed or
+// removed.
 bool assembly_names_symbols(const Module &module);
 
 } // namespace burnish

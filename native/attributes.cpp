@@ -18,7 +18,7 @@ bool keeps_frame_pointer(const Function &function) {
   return !kept.empty() && kept != "none";
 }
 
-// A function's attributes are no part of what LLVM's analyses look at, but the cost model's.
+// Of LLVM's analyses, only the cost model depends on a function's attributes.
 PreservedAnalyses attributes_changed() {
   PreservedAnalyses kept;
   kept.preserveSet<CFGAnalyses>();

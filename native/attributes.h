@@ -1,6 +1,7 @@
-// What a function tells the code generator by its attributes: each costs some functions bytes and saves others more.
+// Passes that set function attributes for the code generator; each costs bytes in some functions and saves more in
+// others.
 //
-// What the front end was asked for stays: a frame pointer that is kept already, tables that are forbidden.
+// Requests of the user to the front end remain: a required frame pointer, forbidden jump tables.
 #pragma once
 
 #include "module.h"
@@ -9,29 +10,30 @@
 
 namespace burnish {
 
-// Keeps the frame pointer ("frame-pointer"="all") in functions that have an unwind table and call at least so many
-// others. A frame costs a few bytes of code; but the table need not follow every push and pop, and locals are near.
+// Keeps the frame pointer ("frame-pointer"="all") in functions that have an unwind table and at least `calls` calls. A
+// frame costs a few bytes of code. But the unwind table then has no entries for pushes and pops, and offsets of locals
+// are short.
 struct FramePointer : llvm::PassInfoMixin<FramePointer> {
   unsigned calls;
   explicit FramePointer(unsigned calls) : calls(calls) {}
   llvm::PreservedAnalyses run(llvm::Function &, llvm::FunctionAnalysisManager &);
 };
 
-// Compares in place of jump tables ("no-jump-tables"), in functions whose switches all run at most MAX_FREQUENCY
-// times in a call, by LLVM's block frequencies: a table is a constant of 4 bytes for every value.
+// Replaces jump tables by comparisons ("no-jump-tables") in functions whose switches all run at most MAX_FREQUENCY
+// times in a call, by LLVM's block frequencies, because a table takes 4 bytes for every value.
 struct NoJumpTables : llvm::PassInfoMixin<NoJumpTables> {
   static constexpr int MAX_FREQUENCY = 4;
   llvm::PreservedAnalyses run(llvm::Function &, llvm::FunctionAnalysisManager &);
 };
 
-// Takes `minsize` away, and leaves `optsize`, in functions without a frame pointer: the code generator then no longer
-// takes the shortest instructions at any price, such as a constant pushed and popped. Where there is a frame pointer,
-// the unwind table need not tell of those.
+// Removes `minsize` and keeps `optsize` in functions without a frame pointer. The code generator then avoids some
+// shortest forms that cost more elsewhere: a constant that is pushed and popped needs entries in the unwind table. With
+// a frame pointer the unwind table has no entries for them.
 struct NoMinSize : llvm::PassInfoMixin<NoMinSize> {
   llvm::PreservedAnalyses run(llvm::Function &, llvm::FunctionAnalysisManager &);
 };
 
-// Makes the module what clang -fno-asynchronous-unwind-tables would have made it, where nothing unwinds through it.
+// Changes the module to what clang -fno-asynchronous-unwind-tables makes, for programs that never unwind through it.
 void drop_unwind_tables(Module &module);
 
 } // namespace burnish

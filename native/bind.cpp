@@ -1,4 +1,4 @@
-// The Python face of the native core: burnish._native. Every call releases the GIL.
+// The Python bindings of the native core: burnish._native. Every call releases the GIL.
 #include "assembly.h"
 #include "attributes.h"
 #include "bind_codegen.h"
@@ -50,7 +50,7 @@ template <class Error> void translate(nb::module_ &m, const char *name, PyObject
     try {
       std::rethrow_exception(error);
     } catch (const Error &raised) {
-      std::string_view text = raised.what(); // for people: what is not UTF-8 is spelled out
+      std::string_view text = raised.what(); // for people, so bytes that are not UTF-8 are escaped
       auto message = nb::steal(PyUnicode_DecodeUTF8(text.data(), text.size(), "backslashreplace"));
       PyErr_SetObject(type, message.ptr());
     }
@@ -237,7 +237,7 @@ NB_MODULE(_native, m) {
       .def("emit_object", &emit, "back_end"_a);
 
   burnish::bind_objects(m);
-  burnish::bind_network(m); // before those that take networks
+  burnish::bind_network(m); // before the bindings that take networks
   burnish::bind_inlining(m);
   burnish::bind_codegen(m);
 
@@ -253,7 +253,7 @@ NB_MODULE(_native, m) {
   m.def("opcode_count_names", &burnish::opcode_count_names);
   m.def("function_property_names", &burnish::function_property_names);
   m.def("llvm_version", &burnish::llvm_version);
-  // The process' number, and a descriptor; or a negative errno.
+  // The process id, and a descriptor; or a negative errno.
   m.def(
       "spawn",
       [](const std::string &executable, const std::vector<std::string> &arguments,

@@ -26,7 +26,7 @@ using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device
 using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Function, which is "" for all that are not named: names of skipped passes; 0, 1 or 2 of Priority; its seed.
+// A function's name, "" for all unnamed ones; the names of skipped passes; 0, 1 or 2 for Priority; the priority's seed.
 using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int>>;
 
 template <class Choice> Choice choice(const char *name, int number) {
@@ -50,7 +50,7 @@ Decisions decisions(const ByFunction &given, int outline) {
   return found;
 }
 
-// Asks Python, and keeps what it raises until LLVM has come back.
+// Asks Python, and stores an exception until LLVM has returned.
 class Asked final : public EvictionPolicy {
 public:
   explicit Asked(nb::callable policy) : policy(std::move(policy)) {}
@@ -67,7 +67,7 @@ private:
   nb::callable policy;
 };
 
-// With all that was asked of evictions, if that is to be written down.
+// The result, with the log of eviction questions if it was requested.
 struct WithLog : Generated {
   std::optional<EvictionLog> log;
 };

@@ -1,4 +1,4 @@
-// The Python face of decisions.h and evictions.h.
+// The Python bindings of decisions.h and evictions.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// The Python face of inlining.h.
+// The Python bindings of inlining.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t alignment = 64; // bytes, of scratch memory
 
-// What calls of one kernel work in beside their arrays: one piece for each that is under way.
+// Scratch memory for the calls of one kernel: one piece for each call that is running.
 class Scratch {
 public:
   explicit Scratch(size_t bytes) : bytes_(bytes) {} // a multiple of the alignment
@@ -60,7 +60,7 @@ private:
   std::vector<char *> idle_;
 };
 
-// Memory of Python objects, which is given back at the end.
+// Buffers of Python objects, released by the destructor.
 struct Buffers {
   explicit Buffers(size_t most) { views.reserve(most); }
   Buffers(const Buffers &) = delete;
@@ -82,7 +82,7 @@ struct Buffers {
   std::vector<Py_buffer> views;
 };
 
-// What an array must be: C-contiguous, of elements as buffers name them.
+// The required type of an array: C-contiguous, with a buffer format of one letter, and its shape.
 struct ArrayType {
   char format;
   std::vector<int64_t> shape;
@@ -94,7 +94,7 @@ struct ArrayType {
   }
 };
 
-// Whether the last one has memory of an earlier one.
+// Returns whether a buffer shares memory with an earlier one.
 bool shares(const std::vector<Py_buffer> &views, size_t last) {
   auto start = [](const Py_buffer &view) { return static_cast<const char *>(view.buf); };
   return std::any_of(views.begin(), views.begin() + last, [&](const Py_buffer &view) {
@@ -102,8 +102,8 @@ bool shares(const std::vector<Py_buffer> &views, size_t last) {
   });
 }
 
-// Take the memory of inputs and outputs. Return the number of the first one that is no array of its type, that cannot
-// be written or shares memory with what is read; -1 where there is none.
+// Takes the buffers of inputs and outputs. Returns the number of the first wrong one: not an array of its type, or an
+// output that is not writable or shares memory with an earlier array; -1 if all are right.
 int take(Buffers &buffers, const std::vector<ArrayType> &types, const nb::tuple &inputs, const nb::tuple &outputs) {
   size_t given = inputs.size() + outputs.size();
   if (given != types.size())
@@ -129,7 +129,7 @@ std::vector<ArrayType> types_of(const std::string &formats, std::vector<std::vec
   return types;
 }
 
-// Code at an address, which takes for each array a pointer to the pointer to it: as MLIR's engine leaves it.
+// Code at an address, which takes a pointer to the pointer to each array, as MLIR's execution engine compiles it.
 class CodeFunction {
 public:
   CodeFunction(nb::object owner, uintptr_t address, const std::string &formats,
@@ -137,7 +137,7 @@ public:
       : owner_(std::move(owner)), code_(reinterpret_cast<Compiled>(address)),
         types_(types_of(formats, std::move(shapes))) {}
 
-  // See take; where that is -1, the outputs were computed.
+  // Returns the result of take; if that is -1, the outputs were computed.
   int call(nb::tuple inputs, nb::tuple outputs) {
     Buffers buffers(types_.size());
     if (int wrong = take(buffers, types_, inputs, outputs); wrong >= 0)

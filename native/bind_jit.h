@@ -1,4 +1,4 @@
-// The Python face of jit.h.
+// The Python bindings of jit.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// The Python face of network.h.
+// The Python bindings of network.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// The Python face of sizes.h.
+// The Python bindings of sizes.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

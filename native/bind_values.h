@@ -1,4 +1,4 @@
-// Names and arrays on their way to Python and back.
+// Conversion of names and arrays between C++ and Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +15,7 @@ namespace burnish {
 using Vector = nanobind::ndarray<nanobind::numpy, int64_t, nanobind::ndim<1>>;
 using Matrix = nanobind::ndarray<nanobind::numpy, int64_t, nanobind::ndim<2>>;
 
-// LLVM's names are bytes. What is not UTF-8 comes to Python, and back, as it does for file names.
+// LLVM's names are bytes. Bytes that are not UTF-8 become surrogate escapes in Python, as in file names.
 inline nanobind::str decoded(const std::string &bytes) {
   return nanobind::steal<nanobind::str>(PyUnicode_DecodeUTF8(bytes.data(), bytes.size(), "surrogateescape"));
 }
@@ -50,7 +50,7 @@ template <class... Values> nanobind::list decoded(const std::vector<std::tuple<s
   return list;
 }
 
-// Arrays take over what the native core has made.
+// NumPy arrays take ownership of the native vectors.
 template <class T> nanobind::capsule keeping(std::vector<T> *values) {
   return nanobind::capsule(values, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
 }

@@ -65,7 +65,7 @@ std::unique_ptr<Module> counting(const Module &module, const std::string &path) 
     auto place = block.getFirstInsertionPt();
     if (place == block.end() || block.getParent()->hasFnAttribute(Attribute::Naked))
       return;
-    // behind allocas: in an entry block they are to stay together
+    // after allocas, which have to stay together in an entry block
     while (isa<AllocaInst>(&*place))
       ++place;
     IRBuilder<> builder(&block, place);
@@ -73,7 +73,7 @@ std::unique_ptr<Module> counting(const Module &module, const std::string &path) 
     Value *slot = builder.CreateConstInBoundsGEP2_64(type, counts, 0, mine);
     builder.CreateStore(builder.CreateAdd(builder.CreateLoad(word, slot), builder.getInt64(1)), slot);
   });
-  for (Function &function : ir) // which says what it touches, and now touches more
+  for (Function &function : ir) // its memory attributes are no longer true
     if (!function.isDeclaration()) {
       function.removeFnAttr(Attribute::Memory);
       for (auto attribute : {Attribute::NoSync, Attribute::Speculatable})
@@ -107,7 +107,7 @@ std::vector<double> BlockCounts::of(const MachineFunction &function,
       if (block->getParent() == source)
         counted[block] = double(counts[i]);
   auto expected = [&](const MachineBasicBlock &block) { return frequencies.getBlockFreqRelativeToEntryBlock(&block); };
-  for (const MachineBasicBlock &block : function) // several may come from one: the most frequent one is it
+  for (const MachineBasicBlock &block : function) // of several from one IR block, the most frequent has its count
     if (const BasicBlock *from = block.getBasicBlock())
       largest[from] = std::max(largest[from], expected(block));
   std::vector<double> found(function.getNumBlockIDs(), -1.0);

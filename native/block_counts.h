@@ -1,4 +1,4 @@
-// How often the blocks of a program are executed.
+// Execution counts of a program's blocks.
 #pragma once
 
 #include "module.h"
@@ -16,22 +16,23 @@ class MachineFunction;
 
 namespace burnish {
 
-// A copy of a module whose program counts its blocks: where it ends by returning from main or by exit, it adds a
-// record to the file `path`: a uint64 for each block of each function with a body, in their order. Throws InputError
-// where the module has functions of its own named as those of the C library that this needs.
+// Returns a copy of a module whose program counts the executions of its blocks. When the program returns from main or
+// calls exit, it appends a record to the file `path`: a uint64 for each block of each function with a body, in their
+// order. Throws InputError if the module defines functions of the C library that the copy needs.
 std::unique_ptr<Module> counting(const Module &module, const std::string &path);
 
-// All blocks of a module, for counting: how many there are.
+// Returns the number of counters in a record: all blocks of a module.
 size_t count_blocks(const Module &module);
 
-// What a machine function's blocks were counted, while passes change the blocks that they come from.
+// The counts of a machine function's blocks; they remain valid while passes change the IR blocks.
 class BlockCounts {
 public:
-  // `counts` as `counting` writes them of a module like this one. Throws InputError where they are of another one.
+  // `counts`: a record that an equal module from `counting` has written. Throws InputError if it is of another module.
   BlockCounts(llvm::Module &module, const std::vector<uint64_t> &counts);
 
-  // By number of machine block. A block that code generation made of another one is executed as often as that, times
-  // what LLVM expects of the two; of one that comes from none, so of a neighbour; else of a call of the function.
+  // Returns the counts by number of machine block. The count of a block is that of its IR block, times the ratio of
+  // LLVM's block frequencies if there are several. A block without an IR block gets its count from a neighbour in the
+  // same way, or from the function's calls.
   std::vector<double> of(const llvm::MachineFunction &function,
                          const llvm::MachineBlockFrequencyInfo &frequencies) const;
 

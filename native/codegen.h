@@ -1,4 +1,4 @@
-// From IR to machine code.
+// Code generation, from IR to machine code.
 #pragma once
 
 #include "module.h"
@@ -9,30 +9,30 @@ class PassManagerBase;
 
 namespace burnish {
 
-// What the compiler's command line tells the back end; all else is in the module.
+// The back end's options from the compiler's command line; all others are in the module.
 // clang/lib/CodeGen/BackendUtil.cpp, initTargetOptions.
 struct BackEnd {
   std::string level = "Oz";
-  std::string cpu = "x86-64"; // of functions that do not name their own
+  std::string cpu = "x86-64"; // for functions without their own
   bool function_sections = false;
   bool data_sections = false;
   bool unique_section_names = true;
-  bool address_significance = true; // the table by which linkers fold what is equal
+  bool address_significance = true; // the table by which linkers fold equal code
   bool call_site_info = false;      // for debuggers, with debug information only
   std::string debugger;             // "gdb", "lldb", "sce", "dbx" or ""
 };
 
-// Who takes part in a code generation.
+// An extension of a code generation.
 class CodegenHook {
 public:
   virtual ~CodegenHook() = default;
-  // Called with the copy of the module that code is generated for, and where its passes are added; those of the
-  // target are added to what it returns.
+  // Called with the copy of the module for which code is generated, and with its pass manager. The target's passes are
+  // added to the returned manager.
   virtual llvm::legacy::PassManagerBase &begin(llvm::Module &copy, llvm::TargetMachine &target,
                                                llvm::legacy::PassManagerBase &passes) = 0;
 };
 
-// The object file that clang's back end would write. The module is not changed. Throws PipelineError.
+// Returns the object file that clang's back end would write. The module is not changed. Throws PipelineError.
 std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook = nullptr);
 
 } // namespace burnish

@@ -50,7 +50,7 @@ private:
       parts.functions.push_back({name.str(), begin, int64_t(size)});
       return;
     }
-    // Names of strings and of constants, by which linkers merge equal ones: no other object means this one's.
+    // Names of strings and constants, by which linkers merge equal ones: other objects do not refer to this copy.
     bool constant = any_of(ArrayRef({"??_C@", "__real@", "__xmm@", "__ymm@", "__zmm@"}),
                            [&](const char *begin) { return name.starts_with(begin); });
     if (checked(symbol.getType()) == SymbolRef::ST_Data)
@@ -101,8 +101,8 @@ private:
     return file.getMachine() == COFF::IMAGE_FILE_MACHINE_I386 && type == COFF::IMAGE_REL_I386_DIR32;
   }
 
-  // An entry of .pdata refers to its function, and with its third field to the piece of .xdata about it. A piece
-  // reaches to the next one. (PE format, the .pdata section)
+  // An entry of .pdata refers to its function, and by its third field to the function's piece of .xdata. A piece ends
+  // at the next one. (PE format, the .pdata section)
   void read_frames() {
     std::set<Place> pieces;
     for (const auto &reference : parts.references)

@@ -1,4 +1,4 @@
-// Debug information of a module, and what it is without.
+// Debug information of a module, and its removal.
 #pragma once
 
 #include "module.h"
@@ -7,8 +7,8 @@ namespace burnish {
 
 bool has_debug_info(const Module &);
 
-// Makes the module what clang without -g would have made it. Every state is reached once: what is read back from
-// bitcode() continues as the same program does that was compiled without.
+// Changes the module to what clang without -g makes. The result is complete: read back from bitcode(), the module
+// continues like the same program compiled without debug information.
 void drop_debug_info(Module &);
 
 } // namespace burnish

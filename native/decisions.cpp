@@ -39,7 +39,7 @@ RegAllocScore calculateRegAllocScore(const MachineFunction &, function_ref<doubl
 namespace burnish {
 namespace {
 
-constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of a priority, as DefaultPriorityAdvisor has it
+constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of DefaultPriorityAdvisor's priorities
 
 class Priorities final : public RegAllocPriorityAdvisor {
 public:
@@ -89,7 +89,7 @@ struct PriorityPass final : RegAllocPriorityAdvisorAnalysisLegacy {
   }
 };
 
-// Passes over functions name theirs when they ask, passes over loops do not.
+// Function passes give the function's name when they ask; loop passes do not.
 class Gate final : public OptPassGate {
 public:
   explicit Gate(const Decisions &decisions) : decisions(decisions) {}
@@ -110,7 +110,7 @@ public:
   mutable std::set<std::string> asked;
 };
 
-// Before passes over loops: says whose.
+// A pass before loop passes, which stores their function.
 struct Naming final : FunctionPass {
   static char ID;
   explicit Naming(Gate &gate) : FunctionPass(ID), gate(gate) {}
@@ -128,8 +128,8 @@ using Costs = std::vector<std::pair<std::string, double>>;
 using Frequency = function_ref<double(const MachineBasicBlock &)>;
 using Weigh = double (*)(const MachineFunction &, Frequency, const MachineModuleInfo &);
 
-// Weighs a function by its static block frequencies, where it comes in the pipeline; also by how often its blocks were
-// executed, where they were counted.
+// Computes a function's scores at its place in the pipeline: by static block frequencies, and by counted executions if
+// there are counts.
 struct Weighing final : MachineFunctionPass {
   static char ID;
   Weighing(Weigh weigh, Costs &costs, const BlockCounts *counts, Costs &counted)
@@ -177,8 +177,8 @@ double executed(const MachineFunction &function, Frequency frequency, const Mach
   return sum;
 }
 
-// Counts the places of computed gotos where code generation ends. Tail duplication gives each block that ends in one
-// a jump of its own, by which the processor tells what is next.
+// Counts computed gotos at the end of code generation. Tail duplication gives each block that ends in one its own jump,
+// by which the processor predicts the next block.
 struct CountingGotos final : MachineFunctionPass {
   static char ID;
   explicit CountingGotos(std::vector<std::pair<std::string, int64_t>> &found) : MachineFunctionPass(ID), found(found) {}
@@ -195,7 +195,7 @@ struct CountingGotos final : MachineFunctionPass {
 };
 char CountingGotos::ID;
 
-// Puts our passes between the target's.
+// Inserts our passes between the target's.
 class Generation final : public CodegenHook, legacy::PassManagerBase {
 public:
   Generation(const Decisions &decisions, const GenerationRequest &request, Generated &generated)
@@ -237,12 +237,12 @@ private:
 
   void add(Pass *pass) override {
     bool loops = pass->getPassKind() == PT_Loop;
-    if (gated && loops && !after_loops) // those that follow on each other share their loops
+    if (gated && loops && !after_loops) // consecutive loop passes share their loops
       passes->add(new Naming(gate));
     after_loops = loops;
     AnalysisID id = pass->getPassID();
     if (decisions.outline != Outline::none && pass->getPassName() == "Machine Outliner") {
-      delete pass; // x86 has no functions that it is for
+      delete pass; // it applies to no function on x86
       if (decisions.outline == Outline::seldom)
         passes->add(create_often_executed_pass());
       pass = createMachineOutlinerPass(RunOutliner::AlwaysOutline);

@@ -1,4 +1,4 @@
-// Code generation in which some of LLVM's decisions are made by somebody else, for each function.
+// Code generation in which the caller makes some of LLVM's decisions, for each function.
 #pragma once
 
 #include "codegen.h"
@@ -12,48 +12,49 @@
 
 namespace burnish {
 
-// In which order the register allocator takes live ranges. Its classes (those that it must allocate last or first, by
-// LLVM's DefaultPriorityAdvisor) stay as they are; within a class it is by LLVM's priority (in which what is larger
-// comes earlier), by chance, or by LLVM's priority times a factor between 0.5 and 1.5 by chance.
+// The order in which the register allocator takes live ranges. The classes of LLVM's DefaultPriorityAdvisor (live
+// ranges that must be allocated first or last) remain. Within a class the order is by LLVM's priority (larger ranges
+// first), random, or by LLVM's priority times a random factor between 0.5 and 1.5.
 enum class Priority { llvm, random, noisy };
 
-// Of one function. As constructed: what LLVM does.
+// The decisions for one function. The default is what LLVM does.
 struct FunctionDecisions {
-  std::set<std::string> skipped; // optional passes, by the names that LLVM's OptPassGate is asked with
+  std::set<std::string> skipped; // optional passes, by their names in LLVM's OptPassGate
   Priority priority = Priority::llvm;
   uint64_t seed = 0; // of the priority
 };
 
-// Of a module.
+// The decisions for a module.
 struct Decisions {
-  FunctionDecisions others; // of functions that are not named
+  FunctionDecisions others; // for functions that are not in `functions`
   std::unordered_map<std::string, FunctionDecisions> functions;
   Outline outline = Outline::none; // by the machine outliner
 };
 
-// What else to say of a code generation.
+// Additional inputs and outputs of a code generation.
 struct GenerationRequest {
-  bool scores = false;                           // of the register allocation, instructions that are executed, gotos
-  bool gate = false;                             // ask LLVM which passes are optional
-  EvictionPolicy *policy = nullptr;              // that is asked which live ranges to evict
+  bool scores = false;                           // report allocation scores, executed instructions, computed gotos
+  bool gate = false;                             // report the optional passes
+  EvictionPolicy *policy = nullptr;              // chooses the live ranges to evict
   const std::vector<uint64_t> *counts = nullptr; // of all blocks of the module: see block_counts.h
 };
 
 struct Generated {
   std::string object;
-  // Of a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
-  // loads, stores and rematerializations; and how many machine instructions are executed, outlined ones included.
+  // For a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
+  // loads, stores and rematerializations; and the number of executed machine instructions, including outlined ones.
   std::vector<std::pair<std::string, double>> allocation_scores, executed;
-  // Of each function, what a call of it is expected to take with all that it calls: see machine_time.h.
+  // The expected time of a call of each function, including its callees: see machine_time.h.
   std::vector<std::tuple<std::string, double, bool>> run_times;
-  // Likewise, but of all calls together, by how often blocks were counted to be executed.
+  // The same as `allocation_scores` and `executed` for all calls together, by the counted executions of blocks.
   std::vector<std::pair<std::string, double>> counted_scores, counted_executed;
-  // From how many places of its machine code a function goes on by a computed goto, of those that do.
+  // The number of computed gotos in the machine code of each function that has some.
   std::vector<std::pair<std::string, int64_t>> computed_gotos;
-  std::vector<std::string> optional; // the passes that the gate was asked about, by the alphabet
+  std::vector<std::string> optional; // the passes that LLVM's gate was asked about, in alphabetical order
 };
 
-// What emit_object gives where nothing is decided, byte for byte. The module is not changed.
+// Generates code under some decisions; without any, the object is that of emit_object, byte for byte. The module is not
+// changed.
 Generated generate(const Module &module, const BackEnd &back_end, const Decisions &decisions,
                    const GenerationRequest &request);
 

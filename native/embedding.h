@@ -1,8 +1,8 @@
 // IR2Vec (VenkataKeerthy et al. 2020): vectors of instructions and functions from trained seed vectors.
 //
 // Entities, their classes and the vocabulary's file are LLVM's own (llvm/Analysis/IR2Vec.h). The flow-aware sums are
-// not: LLVM's add definitions without the paper's weight, so that they double with every operation (3e37 for one
-// function of BLAKE2).
+// not, because LLVM adds definitions without the paper's weight, so that its sums double with every operation (3e37
+// for one function of BLAKE2).
 #pragma once
 
 #include "module.h"
@@ -19,7 +19,7 @@ public:
   size_t dimension() const { return dimension_; }
   // float32[instructions, dimension], in module order.
   std::vector<float> instructions(const Module &module, bool flow_aware) const;
-  // float32[functions with a body, dimension]: sums over the instructions that can be reached.
+  // float32[functions with a body, dimension]: sums over the reachable instructions.
   std::vector<float> functions(const Module &module, bool flow_aware) const;
 
 private:
@@ -27,7 +27,7 @@ private:
   std::vector<float> entities_; // [entities, dimension], with the weights of opcodes, types and operands
 };
 
-// Section of the vocabulary ("Opcodes", "Types", "Arguments") and key of every entity.
+// Returns the vocabulary's section ("Opcodes", "Types", "Arguments") and the key of every entity.
 std::vector<std::pair<std::string, std::string>> ir2vec_entities();
 
 } // namespace burnish

@@ -73,7 +73,7 @@ TensorSpec specification(size_t feature) {
   return is_float ? TensorSpec::createSpec<float>(name, shape) : TensorSpec::createSpec<int64_t>(name, shape);
 }
 
-// What LLVM takes for its model: it fills in the features, and the policy chooses.
+// The model runner for LLVM's advisor: LLVM fills in the features, and the policy chooses.
 class Asking final : public MLModelRunner {
 public:
   Asking(LLVMContext &context, EvictionPolicy &policy)
@@ -82,10 +82,10 @@ public:
       setUpBufferForTensor(i, specification(i), nullptr);
   }
 
-  const bool unasked; // whether the heuristic decides where nobody is asked
+  const bool unasked; // whether the heuristic decides if there is no question
   std::string function;
   int llvms = -1;         // the heuristic's slot
-  bool heuristic = false; // has the last word on the last question
+  bool heuristic = false; // whether it decides the last question
 
 private:
   EvictionPolicy &policy;
@@ -100,7 +100,7 @@ private:
     const int64_t *mask = getTensor<int64_t>(0);
     slot = policy.decide({function, row, llvms >= 0 && mask[llvms] ? llvms : -1});
     heuristic = slot < 0;
-    for (int first = 0; heuristic && slot < 0; ++first) // LLVM wants one of them all the same
+    for (int first = 0; heuristic && slot < 0; ++first) // LLVM still needs an allowed slot
       slot = mask[first] ? first : slot;
     if (slot >= eviction_slots || !mask[slot])
       throw FatalError("the eviction policy chose slot " + std::to_string(slot) + " in '" + function +
@@ -109,7 +109,7 @@ private:
   }
 };
 
-// LLVM's advisor with the features, and its heuristic for what the policy leaves to it.
+// LLVM's advisor with the features, and LLVM's heuristic for decisions that the policy leaves to it.
 class Advisor final : public RegAllocEvictionAdvisor {
 public:
   Advisor(const MachineFunction &function, const RAGreedy &allocator, Asking &asking,
@@ -124,14 +124,14 @@ private:
   MCRegister tryFindEvictionCandidate(const LiveInterval &range, const AllocationOrder &order, uint8_t limit,
                                       const SmallVirtRegSet &fixed) const override {
     asking.function = MF.getName().str();
-    asking.heuristic = asking.unasked; // where there is nothing to choose from, nobody is asked
+    asking.heuristic = asking.unasked; // without a choice there is no question
     MCRegister llvms = heuristic->tryFindEvictionCandidate(range, order, limit, fixed);
     asking.llvms = slot_of(llvms, order);
     MCRegister chosen = model->tryFindEvictionCandidate(range, order, limit, fixed);
     return asking.heuristic ? llvms : chosen;
   }
 
-  // MLEvictAdvisor counts registers in allocation order; those that a register class has are fewer than the slots.
+  // MLEvictAdvisor numbers registers in allocation order; a register class has fewer registers than there are slots.
   static int slot_of(MCRegister chosen, const AllocationOrder &order) {
     if (!chosen)
       return eviction_slots - 1;
@@ -146,7 +146,7 @@ private:
   }
 };
 
-// LLVM's ReleaseModeEvictionAdvisorProvider is private to its file: what of it lies where.
+// The layout of LLVM's ReleaseModeEvictionAdvisorProvider, which is private to its file.
 struct Mirror : RegAllocEvictionAdvisorProvider {
   std::vector<TensorSpec> features;
   std::unique_ptr<MLModelRunner> runner;

@@ -12,34 +12,34 @@ class Pass;
 
 namespace burnish {
 
-// llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp, RA_EVICT_FEATURES_LIST: a row has eviction_slots values of each but the
-// last, `progress`, which has one. The slots are the registers in allocation order, then the live range itself.
+// llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp, RA_EVICT_FEATURES_LIST: a row has eviction_slots values of each feature
+// except the last, `progress`, which has one. The slots are the registers in allocation order, then the live range.
 inline constexpr int eviction_slots = 33;
 std::vector<std::string> eviction_feature_names();
 int eviction_row_size(); // 20 * 33 + 1
 
-// A live range wants a register.
+// A question: a live range needs a register.
 struct Eviction {
   const std::string &function;
   std::span<const float> row;
-  int llvms; // the slot that LLVM's heuristic takes; below 0 where the row's `mask` does not allow it
+  int llvms; // the slot that LLVM's heuristic takes; negative if the row's `mask` does not allow it
 };
 
-// Who is asked.
+// A policy that answers the questions.
 class EvictionPolicy {
 public:
   virtual ~EvictionPolicy() = default;
-  // Which slot, of those that the row's `mask` allows, is evicted; the last one is "none, the live range itself has to
-  // wait". Below 0: what LLVM's heuristic says.
+  // Returns the slot to evict, among those that the row's `mask` allows. The last slot evicts nothing: the live range
+  // itself has to wait. A negative number leaves the decision to LLVM's heuristic.
   virtual int decide(const Eviction &asked) = 0;
 
-  // Where there is no row, since none of the slots may be taken, LLVM's heuristic decides; or, as where a stock LLVM
-  // has a model, nothing is evicted.
+  // Without an allowed slot there is no question. Then LLVM's heuristic decides; or, if true, nothing is evicted, as in
+  // a stock LLVM with a model.
   bool like_stock = false;
 };
 
-// A pass to be added before the register allocator is. Throws FatalError where LLVM's advisor is not laid out as this
-// was written for.
+// Returns a pass to add before the register allocator. Throws FatalError if the layout of LLVM's advisor is not the one
+// that this code was written for.
 llvm::Pass *create_eviction_pass(EvictionPolicy &policy);
 
 } // namespace burnish

@@ -1,4 +1,4 @@
-// What a module looks like in numbers.
+// Numeric features of a module.
 #pragma once
 
 #include "module.h"
@@ -15,7 +15,7 @@ std::vector<std::string> function_property_names();
 
 int64_t instruction_count(const Module &module);
 std::vector<std::pair<std::string, int64_t>> instruction_count_by_function(const Module &module);
-// `out`: int64[70], summed over the module or of one function.
+// `out`: int64[70], for the module or for one function.
 void opcode_counts(const Module &module, const std::string *function, int64_t *out);
 // `out`: int64[56].
 void autophase(const Module &module, int64_t *out);

@@ -1,4 +1,4 @@
-// Modules as graphs: ProGraML's, the basic blocks', the functions'.
+// Modules as graphs: ProGraML, the graph of basic blocks, the call graph.
 #pragma once
 
 #include "module.h"
@@ -7,7 +7,7 @@ namespace burnish {
 
 inline constexpr size_t graph_edge_columns = 4; // source, target, flow, position
 
-// Rows one after the other; llvm/representations/graph.py names and documents the columns.
+// Flat rows of nodes and edges; llvm/representations/graph.py names and documents the columns.
 struct Graph {
   std::vector<int64_t> nodes;
   std::vector<int64_t> edges;
@@ -29,7 +29,7 @@ Graph block_graph(const Module &module);
 inline constexpr size_t call_graph_columns = 4;
 Graph call_graph(const Module &module);
 
-// Numbers of texts, function by function in module order: a marker, then an instruction each.
+// Indices into texts, function by function in module order: a marker, then one for each instruction.
 struct Sequence {
   std::vector<int64_t> tokens;
   std::vector<std::string> texts;

@@ -17,14 +17,14 @@ namespace {
 constexpr unsigned BLOCKS = 16;        // looked through on all ways together, at most
 constexpr unsigned INSTRUCTIONS = 256; // the same: time stays linear
 
-// The copies of an expression that all ways from a block come to first.
+// The first copies of an expression on all paths from a block.
 class Ways {
 public:
   Ways(BasicBlock &from, const Instruction &wanted, AAResults &aliases, const DominatorTree &dominators)
       : from(from), wanted(wanted), aliases(aliases), dominators(dominators),
         anywhere(!wanted.mayReadOrWriteMemory() && isSafeToSpeculativelyExecute(&wanted)) {}
 
-  // Empty where a way misses it.
+  // Empty if a path has no copy.
   ArrayRef<Instruction *> find() {
     for (BasicBlock *successor : successors(&from))
       if (!comes(successor))
@@ -39,15 +39,15 @@ private:
   const Instruction &wanted;
   AAResults &aliases;
   const DominatorTree &dominators;
-  bool anywhere; // executed once too often, it does no harm; and nothing stands in its way
+  bool anywhere; // the expression is safe to speculate, and no instruction conflicts with it
   SetVector<Instruction *> copies;
-  SetVector<BasicBlock *> seen, open; // open: those that are passed
+  SetVector<BasicBlock *> seen, open; // open: blocks without a copy
   DenseSet<const BasicBlock *> found;
   unsigned looked_at = 0;
 
-  // Whether all ways from the beginning of a block come to a copy.
+  // Returns whether all paths from the beginning of a block reach a copy.
   bool comes(BasicBlock *block) {
-    if (seen.contains(block)) // a way around a loop never comes to one
+    if (seen.contains(block)) // a path around a loop never reaches a copy
       return found.contains(block);
     if (block == &from || seen.size() == BLOCKS || !dominators.dominates(&from, block))
       return false;
@@ -77,7 +77,7 @@ private:
            same_operation(wanted, instruction) && may_merge(instruction);
   }
 
-  // Control comes to it from the branch, with nothing between that was not looked at.
+  // Returns whether all predecessors are the branch's block or blocks that were searched.
   bool is_reached_from_within(BasicBlock *block) const {
     return all_of(predecessors(block),
                   [&](BasicBlock *predecessor) { return predecessor == &from || open.contains(predecessor); });
@@ -91,7 +91,7 @@ public:
         dominators(analyses.getResult<DominatorTreeAnalysis>(function)),
         target(analyses.getResult<TargetIRAnalysis>(function)) {}
 
-  // What comes up to a block may go on from there: the last blocks are the first.
+  // Hoists to the last blocks first, because hoisted code may be hoisted again.
   bool run() {
     bool changed = false;
     for (BasicBlock *block : post_order(&function))
@@ -120,7 +120,7 @@ private:
     return changed;
   }
 
-  // A copy is on each way, so that one way is enough: but those that end nowhere.
+  // Returns the paths to search: one is enough, because each path has a copy, except paths into dead ends.
   static SmallVector<BasicBlock *, 2> ways_of(BasicBlock &block) {
     SmallVector<BasicBlock *, 2> ways;
     for (BasicBlock *successor : successors(&block))
@@ -129,7 +129,7 @@ private:
     return ways;
   }
 
-  // Equal but for what is computed beside each, and may be equal itself.
+  // Returns whether two instructions are equal, except for operands from their own blocks, which may also be equal.
   static bool may_equal(const Instruction &one, const Instruction &other) {
     auto is_beside = [](const Value *value, const Instruction &user) {
       auto *instruction = dyn_cast<Instruction>(value);
@@ -141,7 +141,7 @@ private:
     });
   }
 
-  // What costs nothing where it is (an address that its load computes) is worth it for a user that rises with it.
+  // Returns whether hoisting pays: the instruction is not free, or a user that is not free can be hoisted with it.
   bool is_worth(ArrayRef<Instruction *> copies, unsigned depth = 3) const {
     if (size_of(*copies[0], target) > 0)
       return true;

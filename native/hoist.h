@@ -1,15 +1,15 @@
-// Hoisting: what is computed on all ways from a branch is computed once, before it.
+// Hoisting: an expression that is computed on all paths from a branch is computed once, before the branch.
 //
-// In place of LLVM's gvn-hoist, whose results follow the addresses at which instructions lie. The expressions are
-// the "very busy" ones; also loads, stores and calls, where nothing on the way conflicts with them.
+// This replaces LLVM's gvn-hoist, whose results depend on the memory addresses of instructions. It hoists "very busy"
+// expressions; also loads, stores and calls, if nothing on the path conflicts with them.
 #pragma once
 
 #include "llvm/IR/PassManager.h"
 
 namespace burnish {
 
-// `free`: also what the target's cost model says costs nothing where it is, such as an address, alone. That leaves
-// fewer IR instructions, but it may keep a register occupied.
+// `free`: also hoists instructions on their own that are free by the target's cost model, such as an address. This
+// leaves fewer IR instructions, but may keep a register occupied.
 struct Hoist : llvm::PassInfoMixin<Hoist> {
   bool free;
   explicit Hoist(bool free) : free(free) {}

@@ -21,7 +21,7 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-// Where LLVM's advisor puts the features of a call, and what it is told to do.
+// The model runner for LLVM's advisor, which receives a call's features and returns the answer.
 class Row final : public MLModelRunner {
 public:
   Row(LLVMContext &context, const std::vector<TensorSpec> &specs)
@@ -37,12 +37,12 @@ private:
   void *evaluateUntyped() override { return &inlined; }
 };
 
-// What DefaultInlineAdvisor does, with the cost that it keeps to itself.
+// The decisions of DefaultInlineAdvisor, with their costs, which LLVM's class does not expose.
 struct Heuristic {
   FunctionAnalysisManager &analyses;
   InlineParams params;
 
-  // Empty where it would not inline; `weighed` is the cost of this call.
+  // Returns no cost if the heuristic would not inline; `weighed` becomes the cost of this call.
   std::optional<InlineCost> operator()(CallBase &call, std::optional<InlineCost> &weighed) const {
     Function &caller = *call.getCaller(), &callee = *call.getCalledFunction();
     auto *profile =
@@ -71,8 +71,9 @@ struct Heuristic {
   }
 };
 
-// LLVM folds constants to estimate a cost, and what it folds stays: expressions on globals, at the head of their lists
-// of uses. This takes out what came since, so that these lists, and what follows from them, are as without it.
+// LLVM folds constants to estimate a cost, and the folded expressions remain at the head of the use lists of globals.
+// This class removes expressions created since its construction, so that these lists, and all results that depend on
+// them, are as without the estimate.
 class Folded {
 public:
   explicit Folded(llvm::Module &module) : module(module) {
@@ -90,7 +91,7 @@ public:
   }
 
 private:
-  // What uses a new constant are new constants: only what code or a global needs is neither, and stays.
+  // Users of a new constant are new constants; a constant that code or a global uses is not new, and remains.
   static bool destroyed(User &user) {
     auto *constant = dyn_cast<Constant>(&user);
     if (!constant || isa<GlobalValue>(constant))
@@ -106,8 +107,8 @@ private:
   std::vector<const Use *> first; // of each global
 };
 
-// LLVM's own keeps the books (how many functions and calls there are, the size of the module) and computes the
-// features; it would ask a model where this one asks whoever compiles.
+// LLVM's advisor keeps statistics (numbers of functions and calls, the size of the module) and computes the features.
+// It asks a model; this class asks the decider instead.
 class AskingAdvisor final : public MLInlineAdvisor {
 public:
   AskingAdvisor(llvm::Module &module, ModuleAnalysisManager &managers, Heuristic heuristic, InlineDecider &decider)
@@ -128,7 +129,7 @@ private:
     return FAM.getResult<DominatorTreeAnalysis>(*call.getCaller()).isReachableFromEntry(call.getParent());
   }
 
-  // The books would keep a function of the SCC at hand that is deleted without their knowing.
+  // Returns whether LLVM's statistics could keep a deleted function: caller and callee are in different SCCs.
   bool may_be_missed(CallBase &call) {
     auto *caller = calls.lookup(*call.getCaller()), *callee = calls.lookup(*call.getCalledFunction());
     return caller && callee && calls.lookupSCC(*caller) != calls.lookupSCC(*callee);
@@ -144,16 +145,16 @@ private:
     return std::make_unique<DefaultInlineAdvice>(this, call, cost, getCallerORE(call));
   }
 
-  // LLVM's advisor inlines nothing more than it must where it does not ask. Here the heuristic answers then.
+  // Without a question, LLVM's advisor inlines only mandatory calls. Here the heuristic decides then.
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &call) override {
     if (decider.dropped())
       return leave(call);
     if (isForcedToStop())
       return by_heuristic(call);
-    if (!reachable(call)) // where they cannot follow
+    if (!reachable(call)) // which LLVM's statistics do not support
       return may_be_missed(call) ? by_heuristic(call) : leave(call);
     weighed.reset();
-    answer = heuristic(call, weighed); // first, as it would be without the books
+    answer = heuristic(call, weighed); // first, so that the statistics do not affect the answer
     Folded folded(*call.getModule());
     asked = false;
     auto advice = MLInlineAdvisor::getAdviceImpl(call);
@@ -164,7 +165,7 @@ private:
     return std::make_unique<DefaultInlineAdvice>(this, call, answer, getCallerORE(call));
   }
 
-  // Nor does it inline what is mandatory in code that is never reached.
+  // LLVM's advisor does not inline mandatory calls in unreachable code, either.
   std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &call, bool inlined) override {
     if (inlined && !reachable(call) && may_be_missed(call))
       return InlineAdvisor::getMandatoryAdvice(call, inlined);
@@ -209,7 +210,7 @@ Prepare asking(InlineDecider &decider) {
 }
 
 std::string InlineDecider::name(const std::string &caller, const std::string &callee) {
-  std::string pair = caller + " > " + callee; // names may contain " > ": what reads alike is counted together
+  std::string pair = caller + " > " + callee; // names may contain " > ": equal texts are counted together
   return pair + " #" + std::to_string(++counts_[pair]);
 }
 

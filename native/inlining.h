@@ -1,4 +1,4 @@
-// A compile in which LLVM's inliner asks at each call, and somebody else may answer.
+// A compile in which LLVM's inliner asks at each call, and the caller may answer.
 #pragma once
 
 #include "inline_advisor.h"
@@ -16,34 +16,36 @@ class thread;
 
 namespace burnish {
 
-// A copy of a module on its way through clang<LEVEL>. Each call that may or may not be inlined is a question; answers
-// are by site, and where there is none LLVM's heuristic answers: without any, the module becomes what clang<LEVEL>
-// makes of it. always_inline, noinline, recursion and what cannot be inlined are no questions, nor is anything once
-// the module has grown to twice its size before inlining, as in LLVM's MLInlineAdvisor.
+// The compile of a copy of a module by clang<LEVEL>. Each call that may or may not be inlined is a question. Answers
+// are stored by site, and LLVM's heuristic gives all others: without any answer, the result is that of clang<LEVEL>.
+// There are no questions about always_inline, noinline, recursion and calls that cannot be inlined, and none at all
+// once the module has grown to twice its size before inlining, as in LLVM's MLInlineAdvisor.
 //
-// The compile waits in a thread of its own wherever it is asked to; whoever is done with it may drop it at any time.
+// The compile runs in its own thread and pauses at the requested questions. The object may be destroyed at any time.
 class Inlining {
 public:
   Inlining(const Module &opened, const std::string &level, InlineAnswers answers);
   Inlining(const Inlining &) = delete;
   ~Inlining();
 
-  // Each goes on; the heuristic answers what is passed by. Throws what the compile throws (FatalError).
-  bool ask();                          // to the first question without an answer; false where there is none
-  bool reach(const std::string &site); // to an open question at a site; false where it does not come
+  // Each of these continues the compile; the heuristic answers all questions on the way. They throw the exceptions of
+  // the compile (FatalError).
+  bool ask();                          // to the first question without an answer; false if there is none
+  bool reach(const std::string &site); // to an open question at a site; false if the compile does not reach it
   void finish();                       // to the end
 
-  // Answers the question that the compile waits at; throws InputError where it waits at none.
+  // Answers the question at which the compile pauses; throws InputError if it does not pause at one.
   void answer(bool inlined);
 
-  // From here on a network answers what would be the heuristic's, in the compile's own thread: of its outputs, the
-  // second is to inline. Nothing waits for it, so it is for finish(). Throws InputError where it takes other features.
+  // Lets a network give the heuristic's answers from here on, in the compile's own thread; its second output is to
+  // inline. The compile does not pause for them, so use finish(). Throws InputError if the network takes other
+  // features.
   void answer_by(std::shared_ptr<const Network> network);
 
   bool finished() const { return finished_; }
   const std::vector<InlineQuestion> &questions() const { return questions_; } // so far, in LLVM's order
-  bool waits() const { return waits_; }                                       // at the last of them
-  // The result of a finished compile, once: the caller's.
+  bool waits() const { return waits_; }                                       // whether it pauses at the last of them
+  // Returns the result of a finished compile and gives up its ownership; possible once.
   std::unique_ptr<Module> take();
 
 private:
@@ -63,7 +65,7 @@ private:
   bool waits_ = false, finished_ = false;
   std::exception_ptr error_;
 
-  std::mutex mutex_; // whose turn it is; all else belongs to whose turn it is
+  std::mutex mutex_; // guards `compiling_`, the turn; the thread whose turn it is owns all other members
   std::condition_variable changed_;
   bool compiling_ = false;
   std::unique_ptr<llvm::thread> thread_;

@@ -1,4 +1,4 @@
-// clang's -O levels: the pipeline, its tuning and the functions' attributes of each.
+// clang's -O levels: the pipeline, its tuning and the function attributes of each.
 #pragma once
 
 #include "module.h"
@@ -19,11 +19,11 @@ Level parse_level(llvm::StringRef text);
 // no loop vectorization at -O1 and -Oz, no unrolling and no SLP at -O1.
 llvm::PipelineTuningOptions clang_tuning(const Level &level);
 
-// The whole pipeline; with `inline_threshold` of 0 or more, with that in place of the level's own.
+// Returns the whole pipeline; an `inline_threshold` of 0 or more replaces the level's own.
 llvm::ModulePassManager clang_pipeline(llvm::TargetMachine *target, const Level &level, int inline_threshold = -1);
 
 // Sets the function attributes that clang's front end sets at the level (optsize, minsize; at O0
-// noinline and optnone), and takes away those of another level.
+// noinline and optnone), and removes those of other levels.
 void set_level_attributes(Module &module, const std::string &level);
 
 } // namespace burnish

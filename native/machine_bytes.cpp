@@ -13,7 +13,7 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr int PER_COST = 4; // bytes a unit of the target's cost model, for what is not listed here
+constexpr int PER_COST = 4; // bytes for a unit of the target's cost model, for unlisted instructions
 
 int intrinsic_bytes(const IntrinsicInst &intrinsic) {
   switch (intrinsic.getIntrinsicID()) {
@@ -36,12 +36,12 @@ int call_bytes(const CallBase &call) {
   int bytes = call.getType()->isVoidTy() || call.use_empty() ? 0 : 2; // moved out of rax
   for (const Use &argument : call.args())
     if (const auto *made = dyn_cast<Instruction>(argument);
-        !made || !made->hasOneUse() || made->getParent() != call.getParent()) // else made where it has to be
+        !made || !made->hasOneUse() || made->getParent() != call.getParent()) // else computed in its argument register
       bytes += argument_bytes(*argument);
   return bytes + (call.isIndirectCall() ? 3 : 5);
 }
 
-// What is loaded is changed and stored where it was: an instruction does all that.
+// Returns whether one instruction loads, changes and stores a value at the same address.
 bool is_changed_in_place(const Instruction &load) {
   const auto *change = load.hasOneUse() ? dyn_cast<BinaryOperator>(load.user_back()) : nullptr;
   const auto *store = change && change->hasOneUse() ? dyn_cast<StoreInst>(change->user_back()) : nullptr;
@@ -49,7 +49,7 @@ bool is_changed_in_place(const Instruction &load) {
          store->getPointerOperand() == cast<LoadInst>(load).getPointerOperand();
 }
 
-// An operand of what uses it.
+// Returns whether a load becomes a memory operand of its user.
 bool is_folded(const Instruction &load) {
   return load.hasOneUse() && isa<BinaryOperator, CmpInst, CastInst, SelectInst>(load.user_back()) &&
          cast<Instruction>(load.user_back())->getParent() == load.getParent();
@@ -153,7 +153,7 @@ public:
     for (const Argument &argument : function.args())
       number(argument);
     for (const Instruction &instruction : instructions(function))
-      if (!isa<AllocaInst>(instruction)) // an address on the stack, in no register
+      if (!isa<AllocaInst>(instruction)) // a stack address, which needs no register
         number(instruction);
     found.memory = any_of(instructions(function), [](const Instruction &one) { return isa<AllocaInst>(one); }) ||
                    any_of(function.args(), [](const Argument &one) { return one.hasPassPointeeByValueCopyAttr(); });
@@ -178,7 +178,7 @@ private:
   BitVector live, crossing;
   Live count; // of `live`
 
-  // An address at a distance from another is part of what uses it.
+  // An address at a constant distance from another is part of its users.
   static const Value *in_register(const Value *value) {
     return value->getType()->isPointerTy() ? value->stripInBoundsConstantOffsets() : value;
   }

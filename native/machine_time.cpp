@@ -39,24 +39,24 @@ template <> struct llvm::GraphTraits<burnish::Node *> {
 namespace burnish {
 namespace {
 
-constexpr double UNKNOWN = 20; // instructions of what is called elsewhere, or indirectly, or recursively
+constexpr double UNKNOWN = 20; // instructions of an external, indirect or recursive callee
 
-constexpr double TURNS = 4; // of a loop each time that it is entered
-// LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. What is below somebody
-// has said: __builtin_expect, cold functions, exceptions, what ends in an abort, a profile.
+constexpr double TURNS = 4; // iterations of a loop each time that it is entered
+// LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. Lower probabilities have a
+// stated reason: __builtin_expect, cold functions, exceptions, paths to an abort, a profile.
 constexpr double RARE = 1.0 / 16;
 
-// How often blocks are executed, by the static probabilities of branches, where all loops are alike.
+// Execution frequencies of blocks, by the static probabilities of branches, with equal iterations for all loops.
 //
-// LLVM's own guess (BlockFrequencyInfo) multiplies what is known least. A loop with one more exit turns 2 times in
-// place of 32, and one after a dozen comparisons that may return is entered once in 4,096 calls: so is that in bzip2's
-// mainGtU, which makes most of the program's comparisons. What changes a loop's exits, or what is before it, would
-// hide what becomes of the loop. So here a loop turns TURNS times; that it may be left in its midst is no reason to
-// execute less of its body; and it is entered at least once for each time that what is around it begins, the function
-// or the next outer loop, or less often only by what is rare for a reason.
+// LLVM's own estimate (BlockFrequencyInfo) multiplies its least certain numbers. A loop with one more exit has 2
+// iterations in place of 32, and one after a dozen comparisons that may return is entered once in 4,096 calls. This is
+// wrong for bzip2's mainGtU, which makes most of the program's comparisons. A change of a loop's exits, or of the code
+// before the loop, would hide changes of the loop itself. So here a loop has TURNS iterations, and exits in its midst
+// do not reduce the frequency of its body. It is entered at least once each time that the function or the next outer
+// loop begins, or less often only by branches that are rare for a stated reason.
 //
-// A loop is a set of blocks that reach each other. An interpreter's has many ways in, where code generation gives each
-// operation a computed goto of its own to the next: that goto is where a turn ends.
+// A loop is a set of blocks that reach each other. An interpreter's loop has many entries, because code generation
+// gives each operation its own computed goto to the next one: that goto ends an iteration.
 class Frequencies {
 public:
   Frequencies(MachineFunction &function, const MachineBranchProbabilityInfo &branches)
@@ -94,11 +94,11 @@ private:
     return double(edge.getNumerator()) / edge.getDenominator();
   }
 
-  // Where a turn ends, beside the ways back to a loop's header. A loop with many ways in ends at computed gotos if it
-  // has any, else at all ways back.
+  // The ends of an iteration, in addition to edges back to a loop's header. In a loop with many entries iterations end
+  // at computed gotos if there are any, else at all back edges.
   enum class Cut { none, gotos, back };
 
-  // Whether a way stays in a header's loop and does not end a turn.
+  // Returns whether an edge stays in a header's loop and does not end an iteration.
   bool goes_on(Block from, Block to, Block header, Cut cut) const {
     return to != header && around.lookup(to) == around.lookup(header) &&
            (cut == Cut::none || !is_computed_goto(*from)) &&
@@ -182,7 +182,8 @@ private:
     return leaving;
   }
 
-  // How likely a block is reached from a header, by what is rare for a reason alone; not by what leaves a loop.
+  // Returns the probability that a block is reached from a header, by branches that are rare for a stated reason only;
+  // exits of loops do not count.
   double reached(Block block, Block header) const {
     double product = 1;
     for (const auto *node = dominators.getNode(block); node->getIDom() && node->getBlock() != header;
@@ -195,7 +196,7 @@ private:
     return product;
   }
 
-  // Whether another way out of a block leads back.
+  // Returns whether another edge from a block leads back.
   bool turns_again(Block from, Block to) const {
     return llvm::any_of(from->successors(),
                         [&](Block other) { return other != to && place.lookup(other) <= place.lookup(from); });

@@ -1,4 +1,4 @@
-// How long a call of each function is expected to take, by its machine code and without running it.
+// The expected time of a call of each function, from its machine code, without running it.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@ class MachineFunctionPass;
 
 namespace burnish {
 
-// What is known of one function's code.
+// The figures of one function's code.
 struct MachineTime {
   std::string name;
-  double own = 0;                                    // of a call, in instructions, without what it calls
-  std::vector<std::pair<std::string, double>> calls; // names, "" where not known, and how often; of each place
+  double own = 0;                                    // time of a call without its callees, in instructions
+  std::vector<std::pair<std::string, double>> calls; // for each call: callee ("" if unknown), expected executions
   bool loops = false;
 };
 
-// Where code generation ends: adds the function to `found`.
+// Returns a pass for the end of code generation, which adds each function to `found`.
 llvm::MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found);
 
-// Of each function: its name; what a call of it takes with all that it calls, in instructions; and whether it
-// repeats something: it has a loop or a recursion, or it calls a function that has.
+// Returns for each function its name; the time of a call including callees, in instructions; and whether it repeats
+// code: it has a loop or a recursion, or it calls a function that has.
 std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<MachineTime> &functions);
 
 } // namespace burnish

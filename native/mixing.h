@@ -1,4 +1,4 @@
-// Random numbers that mean the same on every machine.
+// Random numbers that are the same on every machine.
 #pragma once
 
 #include <cstdint>

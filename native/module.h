@@ -1,4 +1,4 @@
-// One LLVM module in a context of its own: read, verify, print, digest, clone, extract, link.
+// One LLVM module in its own context: read, verify, print, digest, clone, extract, link.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace burnish {
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// A pipeline text that LLVM does not understand, or a function that is not there.
+// A pipeline text that LLVM cannot parse, or a function that does not exist.
 struct PipelineError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -39,20 +39,20 @@ public:
   Module(std::unique_ptr<llvm::LLVMContext>, std::unique_ptr<llvm::Module>);
   ~Module();
 
-  // Bitcode with use-list orders: only this form continues identically after reading it back.
-  // Kept until the module changes: many clones of one state write it once.
+  // Bitcode with use-list orders, because only this form continues identically after it is read back. It is kept
+  // until the module changes, so that many clones of one state write it once.
   const std::string &bitcode() const;
   std::string print() const;
   // 32 hexadecimal digits of BLAKE3 over bitcode().
   std::string digest() const;
   // LLVM's structural hash: equal for modules that differ in names only.
   uint64_t structural_hash() const;
-  // The same of each function with a body.
+  // The structural hash of each function with a body.
   std::vector<std::pair<std::string, uint64_t>> structural_hashes() const;
   // Throws FatalError with the verifier's message.
   void verify() const;
 
-  // Throws FatalError where a pass broke the module so that its bitcode cannot be read.
+  // Throws FatalError if a pass broke the module so that its bitcode cannot be read.
   std::unique_ptr<Module> clone() const;
   // A module with one function's body; everything else it needs becomes a declaration.
   std::unique_ptr<Module> extract(const std::string &function) const;
@@ -60,19 +60,19 @@ public:
   static std::unique_ptr<Module> link(const std::vector<const Module *> &parts, bool internalize);
 
   std::vector<std::string> functions() const; // those with a body, in module order
-  // Those that other modules may define as well, and do without where they do not use them: inline functions and
-  // templates of C++. A linker keeps one object's.
+  // Functions that other modules may define, too, and omit if they do not use them: inline functions and templates of
+  // C++. A linker keeps the definition of one object.
   std::vector<std::string> linkonce_functions() const;
   bool has_function(const std::string &name) const; // with a body
   std::string triple() const;
-  bool position_independent() const; // what clang compiled it for
+  bool position_independent() const; // whether clang compiled it so
 
   llvm::Module &ir() const { return *ir_; }
-  // The same, or a copy that is kept until the module changes.
+  // This module if it has no debug information, else a copy without it that is kept until the module changes.
   const llvm::Module &without_debug_info() const;
-  // Null where this build has back ends for other machines alone. Passes run then, too.
+  // Null if this build has no back end for the module's machine; passes run without one, too.
   llvm::TargetMachine *find_target(const std::string &cpu = "x86-64") const;
-  // A new one, for code generation. Throws PipelineError if this build's back ends do not know the machine or the CPU.
+  // A new target machine for code generation. Throws PipelineError if no back end supports the machine or the CPU.
   std::unique_ptr<llvm::TargetMachine> make_target(const std::string &cpu, llvm::TargetOptions options) const;
 
 private:
@@ -84,7 +84,7 @@ private:
   mutable std::unique_ptr<Module> stripped_;
 
 public:
-  std::shared_ptr<Managers> managers; // of passes.cpp: made once, emptied before every run
+  std::shared_ptr<Managers> managers; // used by passes.cpp: created once, cleared before every run
   void changed() {
     bitcode_.clear();
     stripped_.reset();
@@ -92,10 +92,10 @@ public:
 };
 
 std::string llvm_version();
-// Turns report_fatal_error into FatalError; called once when the extension is loaded.
-// Make LLVM's code generator for this machine known, once in a process.
+// Registers LLVM's code generator for this machine, once in a process.
 void initialize_target();
 
+// Turns report_fatal_error into FatalError; called once when the extension is loaded.
 void install_fatal_error_handler();
 
 } // namespace burnish

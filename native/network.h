@@ -1,4 +1,4 @@
-// Small feed-forward networks that choose by features of a program, in whatever thread asks.
+// Small feed-forward networks that choose by features of a program, in the calling thread.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace burnish {
 enum class Scale { none, log1p, quantiles };
 enum class Activation { relu, tanh };
 
-// What becomes of features before the first layer; all per feature.
+// The transformation of features before the first layer; all parameters are per feature.
 //   none, log1p: (scaled - mean) / deviation, where log1p is sign(x) log(1 + |x|)
-//   quantiles: with q the share of the `steps` boundaries that are not above x: all q, q * q, sqrt(q), and last
-//   (x - mean) / deviation; so four times as many values
+//   quantiles: four values for each feature: all q, all q * q, all sqrt(q), then all (x - mean) / deviation, where q is
+//   the share of the `steps` boundaries that are not above x
 struct Input {
   Scale scale = Scale::none;
   std::vector<float> mean, deviation;
@@ -21,26 +21,26 @@ struct Input {
   size_t steps = 0;
 };
 
-// x * weight + bias; then, where there is one, a layer norm.
+// x * weight + bias, then an optional layer norm.
 struct Dense {
   std::vector<float> weight; // [inputs][outputs]
   std::vector<float> bias;   // [outputs]
   std::vector<float> norm_weight, norm_bias;
 };
 
-// burnish.policies.arrays runs the same in numpy. An activation follows every layer but the last.
+// burnish.policies.arrays computes the same in numpy. An activation follows every layer except the last.
 class Network {
 public:
-  // Throws InputError where shapes do not fit or a number is not finite.
+  // Throws InputError if shapes do not match or a number is not finite.
   Network(Input input, Activation activation, std::vector<Dense> layers);
 
   size_t inputs() const { return input_.mean.size(); }
   size_t outputs() const { return layers_.back().bias.size(); }
 
-  // Of one row of features; sums are float32, in the order of the inputs.
+  // Returns the outputs for one row of features; sums are float32, in the order of the inputs.
   std::vector<float> evaluate(const float *features) const;
   std::vector<float> evaluate(const int64_t *features) const;
-  // The first of the largest outputs; 0 where that means nothing: one is not a number, or all are infinite.
+  // Returns the index of the first largest output; 0 if that is undefined: one is NaN, or all are infinite.
   size_t choose(const int64_t *features) const;
 
 private:

@@ -1,4 +1,4 @@
-// The parts of an object file that its sizes are made of, in the same terms for each format.
+// The parts of an object file from which its sizes are computed, in the same form for each format.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -30,7 +30,7 @@ struct ObjectParts {
 
   struct Section {
     Kind kind = Kind::NotLoaded;
-    bool zeros = false; // the file has its size alone
+    bool zeros = false; // the file has no content for it
     uint64_t size = 0;  // in the object file
     int64_t bytes = 0;  // in a linked program
   };
@@ -39,7 +39,7 @@ struct ObjectParts {
     Place begin;
     int64_t size;
   };
-  // From a section that is loaded. `to` is missing where the target is in another object.
+  // A reference from a loaded section. `to` is missing if the target is in another object.
   struct Reference {
     Place from;
     std::optional<Place> to;
@@ -50,11 +50,11 @@ struct ObjectParts {
     Place begin;
     bool shared; // other objects may use it
   };
-  // What an unwind table says about one function.
+  // The entry of an unwind table for one function.
   struct Frame {
     Place begin;
     std::optional<size_t> function;
-    int64_t bytes; // of the function alone
+    int64_t bytes; // used for this function only
   };
 
   std::vector<Section> sections;
@@ -63,18 +63,18 @@ struct ObjectParts {
   std::vector<Named> data;
   std::vector<Frame> frames;
   int64_t text_bytes = 0;       // of executable sections
-  int64_t relocation_bytes = 0; // that loading a program needs for each relocated reference
+  int64_t relocation_bytes = 0; // of one relocated reference in a loaded program
 
-  // The number of the function that a place is in.
+  // Returns the number of the function that contains a place.
   std::optional<size_t> function_of(Place) const;
-  // To be called once, when all functions are there.
+  // To be called once, after all functions were added.
   void index_functions();
 
 private:
-  std::vector<std::pair<Place, size_t>> function_at; // by where they begin
+  std::vector<std::pair<Place, size_t>> function_at; // ordered by their beginnings
 };
 
-// The sections of an object file, numbered in their order there.
+// The sections of an object file, numbered in the file's order.
 class Sections {
 public:
   explicit Sections(const llvm::object::ObjectFile &);
@@ -89,7 +89,7 @@ private:
   llvm::DenseMap<uintptr_t, size_t> numbers;
 };
 
-// What a format's symbols, sections and relocations mean. A symbol comes with its section and its bytes.
+// Readers of a format's symbols, sections and relocations. A symbol is passed with its section and its bytes.
 struct FormatReaders {
   llvm::function_ref<void(const llvm::object::SymbolRef &, const llvm::object::SectionRef &, uint64_t)> symbol;
   llvm::function_ref<ObjectParts::Section(const llvm::object::SectionRef &)> section;
@@ -97,23 +97,23 @@ struct FormatReaders {
       reference;
 };
 
-// Reads all symbols in sections but those for debuggers, then the sections, and of an object the references from those
-// that are loaded. For formats whose relocations belong to the section that they change: Mach-O and COFF.
+// Reads all symbols in sections except those for debuggers, then the sections, and for an object the references from
+// loaded sections. For formats whose relocations belong to the section that they change: Mach-O and COFF.
 void read_parts(ObjectParts &, const llvm::object::ObjectFile &, const Sections &, FormatReaders);
 
 ObjectParts elf_parts(const llvm::object::ELFObjectFileBase &, bool position_independent);
 ObjectParts mach_o_parts(const llvm::object::MachOObjectFile &);
 ObjectParts coff_parts(const llvm::object::COFFObjectFile &);
 
-// Bytes of a section's entries without those that are there already: linkers merge equal ones.
+// Returns the bytes of a section's different entries, because linkers merge equal ones.
 // `strings` end with an entry of zeros.
 uint64_t merged_bytes(llvm::StringRef content, uint64_t entry, bool strings);
 
-// A record of .eh_frame about a function, FDE: where it is in the section, and its bytes.
+// A function's record in .eh_frame (FDE): its offset in the section, and its bytes.
 struct FrameRecord {
   uint64_t begin;
   int64_t bytes;
-  uint64_t function_field; // where its address is
+  uint64_t function_field; // the offset of the function's address
 };
 std::vector<FrameRecord> frame_records(llvm::StringRef content, bool little_endian);
 
@@ -121,7 +121,7 @@ std::vector<FrameRecord> frame_records(llvm::StringRef content, bool little_endi
 // `header` for each in another table.
 int64_t add_frames(ObjectParts &, size_t section, llvm::StringRef content, bool little_endian, int64_t header);
 
-// A signed number in a field of a section; 0 where the field begins or ends beyond the section.
+// Returns a signed number in a field of a section; 0 if the field begins or ends beyond the section.
 int64_t number_at(llvm::StringRef content, uint64_t offset, unsigned bytes);
 
 template <class T> T checked(llvm::Expected<T> value) {

@@ -34,11 +34,11 @@ namespace {
 
 constexpr unsigned LONGEST = 256; // instructions of a region
 constexpr unsigned RESULTS = 3;   // values that x86-64 returns in registers
-constexpr int CAUTION_BYTES = 4;  // more for each call with each step of call_cost
-constexpr size_t WORK = 256;      // looked at for each instruction of the module, at most: time stays linear
-constexpr double UNLIKELY = 8;    // times less often than if all were alike: no longer one of the ways of a switch
+constexpr int CAUTION_BYTES = 4;  // additional saving per call for each step of call_cost above 1
+constexpr size_t WORK = 256;      // limit per instruction of the module, so that time stays linear
+constexpr double UNLIKELY = 8;    // so many times less often than the mean case of a switch: an unlikely case
 
-// What an outlined function has from the functions that it comes from, which have to agree on it.
+// Attributes that an outlined function takes from its original functions, which must have the same ones.
 constexpr Attribute::AttrKind SHARED[] = {
     Attribute::MinSize,          Attribute::OptimizeForSize,    Attribute::UWTable,
     Attribute::StrictFP,         Attribute::NoImplicitFloat,    Attribute::NoRedZone,
@@ -61,7 +61,7 @@ AttrBuilder shared_attributes(const Function &function) {
   return attributes;
 }
 
-// What adds calls to a function that its IR does not show: a table may be needed where it seems to be a leaf.
+// Attributes that add calls which the IR does not show: an apparent leaf function may need an unwind table.
 constexpr Attribute::AttrKind SANITIZERS[] = {
     Attribute::SanitizeAddress, Attribute::SanitizeHWAddress, Attribute::SanitizeMemory,   Attribute::SanitizeMemTag,
     Attribute::SanitizeThread,  Attribute::SanitizeType,      Attribute::SanitizeRealtime,
@@ -80,8 +80,8 @@ bool may_get_calls(const Function &function) {
   return any_of(SANITIZERS, has) || any_of(INSTRUMENTATION, has);
 }
 
-// Whether the back end jumps to what is called last, whatever is optimized in between: all arguments are in
-// registers, and who is called has no body that could come in its place.
+// Returns whether the back end turns a last call into a jump, whatever is optimized before: all arguments are in
+// registers, and the callee cannot be inlined.
 bool may_be_jump(const Instruction &instruction) {
   const auto *call = dyn_cast<CallInst>(&instruction);
   if (!call || call->isNoTailCall() || call->getCallingConv() != CallingConv::C ||
@@ -97,7 +97,7 @@ bool may_be_jump(const Instruction &instruction) {
   });
 }
 
-// Code in a section of its own may have to stay there: as the machine outliner, we take none of it.
+// Code in its own section may have to stay there, so it is not outlined; the machine outliner does the same.
 bool may_outline_from(const Function &function) {
   return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasSection() &&
          !function.hasOptNone() && !function.hasFnAttribute(Attribute::Naked) &&
@@ -105,7 +105,7 @@ bool may_outline_from(const Function &function) {
          function.getCallingConv() != CallingConv::X86_INTR;
 }
 
-// Calls that do the same in another function.
+// Returns whether a call does the same in another function.
 bool may_outline_call(const CallInst &call) {
   if (call.hasOperandBundles())
     return false;
@@ -192,7 +192,7 @@ hash_code operation_hash(const Instruction &instruction) {
   return hash;
 }
 
-// Reverse post-order with loops in one piece: what leaves a loop comes after it, and a dead end where it is reached.
+// Returns blocks in reverse post-order with contiguous loops: exits of a loop come after it, dead ends at their branch.
 std::vector<BasicBlock *> linear_order(Function &function, const LoopInfo &loops) {
   std::vector<BasicBlock *> order;
   DenseSet<const BasicBlock *> seen;
@@ -220,8 +220,8 @@ std::vector<BasicBlock *> linear_order(Function &function, const LoopInfo &loops
   return order;
 }
 
-// All code of a module as one text. A letter stands for an operation in functions with the same attributes; what
-// cannot be outlined is a letter that no other place has.
+// All code of a module as one text. A letter stands for an operation in functions with the same attributes. An
+// instruction that cannot be outlined is a unique letter.
 class Text {
 public:
   Text(llvm::Module &module, FunctionAnalysisManager &analyses) {
@@ -277,7 +277,7 @@ private:
         instructions.push_back(may ? &instruction : nullptr);
       }
     }
-    letters.push_back(next_unique--); // no region goes on in the next function
+    letters.push_back(next_unique--); // so that no region continues in the next function
     instructions.push_back(nullptr);
   }
 
@@ -295,8 +295,8 @@ private:
   }
 };
 
-// Places with the same operations on the same of each other's results. Control enters each at its first
-// instruction only, and leaves it after its last only.
+// Places with the same operations on corresponding operands. Control enters each place only at its first instruction,
+// and leaves it only after its last.
 struct Region {
   unsigned length = 0;
   std::vector<unsigned> starts;
@@ -309,7 +309,7 @@ struct Region {
   }
 };
 
-// What becomes of a region's operands and results.
+// The parameters and results of a region's function.
 struct Plan {
   static constexpr int WITHIN = -1, CONSTANT = -2;
   std::vector<int> operands; // of each operand in order: a parameter's index, WITHIN or CONSTANT
@@ -324,7 +324,7 @@ public:
         options(options), call_cost(options.call_cost), profile(analyses.getResult<ProfileSummaryAnalysis>(module)),
         text(module, functions) {}
 
-  // What saves most comes first.
+  // Outlines the region that saves most first.
   bool run() {
     find();
     bool changed = false;
@@ -357,7 +357,7 @@ private:
   const int call_cost;
   const ProfileSummaryInfo &profile;
   DenseMap<const BasicBlock *, bool> known_hot;  // as it was before anything was outlined
-  DenseMap<const Function *, double> run_times;  // likewise; in the units of run_time.h
+  DenseMap<const Function *, double> run_times;  // before any outlining, in the units of run_time.h
   DenseMap<const Function *, double> times_left; // for calls to come
   Text text;
   std::priority_queue<Region> queue;
@@ -391,7 +391,7 @@ private:
     }
   }
 
-  // Whether a call there would be made often. A loop that is outlined as a whole is called from outside of it.
+  // Returns whether a call in a block would run often. A loop that is outlined as a whole is called from its outside.
   bool is_hot(const BasicBlock &block) {
     if (!options.max_frequency)
       return false;
@@ -407,9 +407,9 @@ private:
     return known->second;
   }
 
-  // How often a block runs at most, where without a profile every way of a switch is taken as often as the switch is
-  // come to: of an interpreter's hundred instructions a few run all the time, and nobody knows which. A way that LLVM
-  // takes to be far less likely than the others stays unlikely.
+  // Returns an upper bound of a block's frequency. Without a profile, each case of a switch gets the frequency of the
+  // switch, because a few of an interpreter's hundred instructions run all the time, and it is unknown which. A case
+  // that LLVM considers far less likely than the others stays unlikely.
   static double frequency(const BasicBlock &block, const BlockFrequencyInfo &frequencies,
                           const DominatorTree &dominators) {
     auto of = [&](const BasicBlock &other) { return double(frequencies.getBlockFreq(&other).getFrequency()); };
@@ -425,8 +425,8 @@ private:
     return factor * of(block);
   }
 
-  // The length of the longest region that begins there and has no other entry and one exit, or 0. The exit is what
-  // follows in the same block, or a block without phis.
+  // Returns the length of the longest region that begins at `start`, has no other entry and has one exit; 0 if there is
+  // none. The exit is the next instruction in the same block, or a block without phis.
   unsigned closed_length(unsigned start, unsigned longest) const {
     unsigned closed = 0, from = start, to = start; // the last place that control comes from, and goes to
     const BasicBlock *exit = nullptr;              // the block at `to`
@@ -459,7 +459,7 @@ private:
     return closed;
   }
 
-  // The place of the last branch to a block, where all are at `start` or later.
+  // Returns the place of the last branch to a block, if all branches to it are at `start` or later.
   std::optional<unsigned> last_way_in(const BasicBlock *block, unsigned start) const {
     std::optional<unsigned> last;
     for (const BasicBlock *predecessor : predecessors(block)) {
@@ -471,7 +471,7 @@ private:
     return last;
   }
 
-  // Visits all operands in order, with the offset of the instruction of the region that makes it, or -1.
+  // Visits all operands in order, with the offset of the region's instruction that defines the operand, or -1.
   template <class Visit> void each_operand(unsigned start, unsigned length, Visit visit) const {
     for (unsigned offset = 0; offset < length; offset++)
       for (const Use &use : values_of(at(start + offset)))
@@ -501,7 +501,7 @@ private:
     return places > 1 && places * (length - 1) > length + 1;
   }
 
-  // Keeps the places that are left, and notes what outlining them saves; no plan where it does not.
+  // Keeps the places that are still free, and stores what outlining them saves; returns no plan if it saves nothing.
   std::optional<Plan> evaluate(Region &region) {
     std::vector<unsigned> left;
     for (unsigned start : region.starts)
@@ -526,7 +526,7 @@ private:
     return instructions > 0 && size > 0 ? std::optional(std::move(plan)) : std::nullopt;
   }
 
-  // How much longer a call of a function may take, of what it took before anything was outlined.
+  // Returns the time by which a call of a function may still grow, relative to its time before any outlining.
   double &time_left(Function &function) {
     if (run_times.empty())
       run_times = expected_run_time(
@@ -534,7 +534,7 @@ private:
     return times_left.try_emplace(&function, run_times.lookup(&function) * *options.max_slowdown / 100).first->second;
   }
 
-  // How much longer a call of a function takes for one that is put there.
+  // Returns the time that a call at a place adds to a call of its function.
   double time_of_call(unsigned start, const Plan &plan) {
     BasicBlock &block = *at(start).getParent();
     auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(*block.getParent());
@@ -542,7 +542,7 @@ private:
     return frequencies.getBlockFreq(&block).getFrequency() / of_entry * call_time(plan.parameters.size());
   }
 
-  // Takes away the places at which a call would take too long for its function; whether there were any.
+  // Removes the places at which a call would slow down its function too much; returns whether there were any.
   bool leave_fast(Region &region, const Plan &plan) {
     DenseMap<Function *, double> more;
     auto is_slow = [&](unsigned start) {
@@ -573,7 +573,7 @@ private:
     return all_of(seq(start, start + length), [&](unsigned place) { return text.instructions[place]; });
   }
 
-  // In machine instructions, as the target's cost model counts them; a call counts as none.
+  // Returns the saved machine instructions, by the target's cost model; a call counts only its arguments.
   int size_saved(const Region &region, const Plan &plan) const {
     const auto &target = functions.getResult<TargetIRAnalysis>(*at(region.starts[0]).getFunction());
     InstructionCost body = 0;
@@ -591,7 +591,7 @@ private:
     return places * (whole - call) - function;
   }
 
-  // In bytes that are loaded: the code and what .eh_frame says of it.
+  // Returns the saved bytes that are loaded: the code and its entries in .eh_frame.
   int bytes_saved(const Region &region, const Plan &plan) {
     const Function &any = *at(region.starts[0]).getFunction();
     const auto &target = functions.getResult<TargetIRAnalysis>(const_cast<Function &>(any));
@@ -640,7 +640,7 @@ private:
     return bytes;
   }
 
-  // How many values the function that is outlined has in registers during its calls, at most.
+  // Returns the largest number of values that the outlined function holds in registers across its calls.
   int registers_within(const Region &region, const Plan &plan) const {
     unsigned start = region.starts[0], length = region.length;
     std::vector<unsigned> last_use(length), last_of_parameter(plan.parameters.size());
@@ -667,7 +667,7 @@ private:
     return std::min(most, SAVED_REGISTERS);
   }
 
-  // The call, its arguments and what becomes of its results.
+  // Returns the bytes of the call, its arguments and the moves of its results.
   int call_bytes(unsigned start, unsigned length, const Plan &plan) {
     int bytes = 5 + 2 * int(plan.results.size());
     std::vector<bool> seen(plan.parameters.size());
@@ -684,7 +684,7 @@ private:
     return bytes - is_last(start, length, plan); // ret
   }
 
-  // Whether the call becomes a jump.
+  // Returns whether the call becomes a jump.
   bool is_last(unsigned start, unsigned length, const Plan &plan) {
     Instruction &last = at(start + length - 1);
     const auto *end = dyn_cast<ReturnInst>(last.isTerminator() ? &exit_of(start, length)->front() : last.getNextNode());
@@ -694,7 +694,7 @@ private:
     return !returned || (plan.results.size() == 1 && returned == &at(start + plan.results[0]));
   }
 
-  // What is in registers before a region and used after it, too.
+  // Returns the values that are in registers before a region and are used after it.
   Live live_across(unsigned start, unsigned length, const Plan &plan) {
     const Instruction &last = at(start + length - 1);
     const Liveness &known = liveness(*last.getFunction());
@@ -715,7 +715,7 @@ private:
     return live;
   }
 
-  // As it was before anything was outlined.
+  // Returns the liveness before any outlining.
   const Liveness &liveness(const Function &function) {
     auto &known = known_liveness[&function];
     if (!known)
@@ -823,7 +823,7 @@ private:
     return function;
   }
 
-  // Flags and facts that one of the places does not have would be wrong there.
+  // Keeps only flags and metadata that all places have, because others would be wrong at some place.
   void keep_what_all_have(Instruction &copy, const Region &region, unsigned offset) const {
     copy.dropDbgRecords();
     copy.setDebugLoc(DebugLoc());
@@ -841,7 +841,7 @@ private:
     }
   }
 
-  // What unwinds through an outlined function. It needs a table where something does.
+  // The ways in which an outlined function is unwound. It needs a table if there are any.
   struct Unwinding {
     bool throws, calls, table;
   };
@@ -861,8 +861,7 @@ private:
     return {throws, calls, throws || wanted};
   }
 
-  // It has no memory of its own that who is called could point into, so every call may become a jump where it is
-  // the last.
+  // An outlined function has no stack memory that callees could point into, so a last call may become a jump.
   void describe_unwinding(Function &function, const Unwinding &unwinding) const {
     for (Instruction &instruction : instructions(function))
       if (auto *call = dyn_cast<CallInst>(&instruction);
@@ -886,7 +885,7 @@ private:
     builder.SetCurrentDebugLocation(location(start, length));
     CallInst *call = builder.CreateCall(function, arguments);
     if (!liveness(*call->getFunction()).memory)
-      call->setTailCall(); // it cannot point into what is gone then
+      call->setTailCall(); // no argument can point into the caller's stack
     for (unsigned i = 0; i < plan.results.size(); i++) {
       Value *result = plan.results.size() > 1 ? builder.CreateExtractValue(call, i) : call;
       at(start + plan.results[i]).replaceAllUsesWith(result);
@@ -894,8 +893,8 @@ private:
     erase(start, length);
   }
 
-  // A debugger stops at the call where it stopped at the region's first line. In a function with debug information
-  // every call needs a location, since it may be inlined.
+  // Returns the location of the region's first line, so that a debugger stops at the call. In a function with debug
+  // information every call needs a location, because it may be inlined.
   DebugLoc location(unsigned start, unsigned length) const {
     for (unsigned place = start; place < start + length; place++)
       if (DebugLoc found = at(place).getDebugLoc())
@@ -904,8 +903,8 @@ private:
     return of_caller ? DebugLoc(DILocation::get(module.getContext(), 0, 0, of_caller)) : DebugLoc();
   }
 
-  // What is known of variables in a region of several blocks depends on the way through it. What is declared there
-  // stays so; the others are unknown at its end.
+  // The values of variables in a region of several blocks depend on the path through it. Declared variables stay
+  // declared; the others are unknown at the region's end.
   SmallVector<DbgVariableRecord *> take_records(unsigned start, unsigned length) const {
     MapVector<DebugVariable, DbgVariableRecord *> last;
     for (unsigned place = start; place < start + length; place++) {
@@ -930,7 +929,7 @@ private:
 
   void erase(unsigned start, unsigned length) {
     BasicBlock *first = at(start).getParent(), *exit = exit_of(start, length);
-    // In one block they move to what follows, and those of values that are gone say so.
+    // In one block the debug records move to the next instruction; LLVM marks records of erased values.
     auto records = first == exit ? SmallVector<DbgVariableRecord *>() : take_records(start, length);
     DebugLoc end = at(start + length - 1).getDebugLoc();
     SetVector<BasicBlock *> blocks;

@@ -1,4 +1,4 @@
-// What the machine outliner takes out of functions, and what that costs them when they run.
+// Limits for the machine outliner, and the run-time cost of outlined code.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ class MachineModuleInfo;
 
 namespace burnish {
 
-// What a call and its return take beside the two instructions themselves, in instructions: xmlwf, with 17 million
-// calls of outlined code, executes 4.4 % more instructions and takes 20 % longer.
+// The cost of a call and its return in addition to the two instructions, in instructions: xmlwf, with 17 million calls
+// of outlined code, executes 4.4 % more instructions and takes 20 % longer.
 constexpr double CALL_AND_RETURN = 10;
 
-// Which code becomes functions where it repeats.
+// The repeated code that becomes functions.
 enum class Outline { none, seldom, anywhere };
 
-// Before the outliner: keeps it off the blocks that a function executes often. What is left to it are the blocks that
-// are executed least, by static frequencies, as many as come to a small share of the function's instructions; of an
-// interpreter with computed gotos, none.
+// Returns a pass to run before the outliner, which excludes blocks that a function executes often. Only the least
+// executed blocks, by static frequencies, remain, up to a small share of the function's executed instructions.
+// Functions with computed gotos, such as interpreters, are excluded.
 llvm::MachineFunctionPass *create_often_executed_pass();
 
-// What an instruction executes beside itself where it calls an outlined function: that one's instructions, and what a
-// call and its return take, in units of an instruction; 0 of all others.
+// Returns the additional cost of an instruction that calls an outlined function, in instructions: the function's
+// instructions, and the cost of the call and its return; 0 for all other instructions.
 double outlined_instructions(const llvm::MachineInstr &instruction, const llvm::MachineModuleInfo &machine);
 
-// Whether a block ends in a computed goto.
+// Returns whether a block ends in a computed goto.
 bool is_computed_goto(const llvm::MachineBasicBlock &block);
 
-// Instructions that are executed: not what is for debuggers or unwinders.
+// Returns the number of executable instructions, without those for debuggers or unwinders.
 int64_t real_instructions(const llvm::MachineFunction &function);
 
 } // namespace burnish

@@ -1,4 +1,4 @@
-// Running passes: pipeline texts, clang's own -O levels, the catalogue.
+// Runs of passes: pipeline texts, clang's own -O levels, the catalogue.
 #pragma once
 
 #include "module.h"
@@ -14,7 +14,7 @@ namespace burnish {
 // returns whether LLVM reports a change. `level` ("O0" ... "O3", "Os", "Oz") sets the tuning that
 // clang gives to default<...>.
 //
-// With `functions`, a function-level text (simplifycfg, loop-mssa(licm), ...) runs on those only.
+// With `functions`, a function-level text (simplifycfg, loop-mssa(licm), ...) runs only on those.
 //
 // Beyond LLVM's text syntax, through the passes' constructors (llvm/Transforms and here):
 //   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level
@@ -32,20 +32,20 @@ namespace burnish {
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,
                   const std::vector<std::string> *functions);
 
-// What else a run has: analyses that win over LLVM's own of the same kind, and who hears of every pass.
+// A preparation of a run: it registers analyses, which replace LLVM's own of the same kind, and callbacks on passes.
 using Prepare = std::function<void(llvm::ModuleAnalysisManager &, llvm::PassInstrumentationCallbacks &)>;
 
-// Runs a pipeline text on the module in managers of its own, which takes longer.
+// Runs a pipeline text on the module with separate managers, which takes longer.
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level, const Prepare &prepare);
 
 // Parses only; throws PipelineError.
 void check_pipeline(const std::string &pipeline, bool function_level);
 
-// What clang runs whatever the level: always_inline is honoured, coroutines are split; and, where
-// there is debug information, declarations of variables become assignments.
+// Runs the passes that clang runs at every level: always_inline functions are inlined, coroutines are split, and with
+// debug information declarations of variables become assignments.
 void honour_mandatory(Module &module);
 
-// LLVM's own list of passes and their parameters (opt --print-passes).
+// Returns LLVM's own list of passes and their parameters (opt --print-passes).
 std::string pass_catalogue();
 
 } // namespace burnish

@@ -18,10 +18,10 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr double CALL = 4;     // call, ret, and what they keep the processor from; an argument is one move more
-constexpr double UNKNOWN = 20; // what is called elsewhere, or indirectly, or recursively
-constexpr double FRAME = 1;    // a frame pointer beside what is pushed anyway
-constexpr unsigned TABLE = 4;  // cases, from which a switch takes a table
+constexpr double CALL = 4;     // call, ret, and lost overlap in the processor; each argument adds a move
+constexpr double UNKNOWN = 20; // an external, indirect or recursive callee
+constexpr double FRAME = 1;    // a frame pointer, in addition to other pushes
+constexpr unsigned TABLE = 4;  // least number of cases for a jump table
 
 class Estimate {
 public:

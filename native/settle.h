@@ -1,4 +1,4 @@
-// What is put right in a module after passes.
+// Corrections of a module after passes.
 #pragma once
 
 namespace llvm {
@@ -7,12 +7,12 @@ class Module;
 
 namespace burnish {
 
-// Leaves a module that its own bitcode gives back, and that code generation can read:
-// - Passes infer attributes of intrinsics too; the bitcode reader takes them back. They are taken back at once.
-// - mem2reg of LLVM 23 leaves records of variables whose expression has more operands than the record has values:
-//   where an assignment had several values (reassociate makes such), the value that was stored takes their place, and
-//   the expression stays. No verifier sees it, and LiveDebugValues reads past the values. The variable is unknown
-//   there from then on.
+// Changes a module so that reading its bitcode gives the same module, and code generation can read it:
+// - Passes also infer attributes of intrinsics, which the bitcode reader removes. They are removed here at once.
+// - mem2reg of LLVM 23 leaves debug records whose expression has more operands than the record has values: if an
+//   assignment had several values (reassociate creates such), mem2reg replaces them by the stored value but keeps the
+//   expression. The verifier accepts this, and LiveDebugValues reads past the values. So the variable becomes unknown
+//   there.
 void settle(llvm::Module &);
 
 } // namespace burnish

@@ -20,17 +20,17 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr unsigned WINDOW = 48;  // instructions of a block's end that are looked at
+constexpr unsigned WINDOW = 48;  // considered instructions at a block's end
 constexpr unsigned BLOCKS = 64;  // with the same code
-constexpr unsigned SUFFIX = 8;   // instructions by which blocks are found to be alike, at most
-constexpr unsigned PATIENCE = 6; // steps that save nothing, before it is given up
+constexpr unsigned SUFFIX = 8;   // most last instructions by which blocks are compared
+constexpr unsigned PATIENCE = 6; // steps without a new best saving before the search stops
 
 using Tuple = std::vector<Value *>; // one of each block
 using Blocks = std::vector<BasicBlock *>;
 
 bool is_direct(const BasicBlock &block) { return isa<UncondBrInst>(block.getTerminator()); }
 
-// A number for each operation, without the operands, in the order in which they are met; none may be erased.
+// Numbers operations, without their operands, in the order of their first use; instructions must not be erased.
 class Operations {
 public:
   unsigned number(const Instruction &instruction) {
@@ -70,11 +70,11 @@ private:
   }
 };
 
-// What can be an operand that differs, and so becomes a phi.
+// Returns whether an operand may differ, and so become a phi.
 bool may_differ(const Instruction &instruction, unsigned operand, const Tuple &values) {
   if (!canReplaceOperandWithVariable(&instruction, operand))
     return false;
-  if (isa<MemIntrinsic>(instruction) && operand == 2) // a length that is known is no call
+  if (isa<MemIntrinsic>(instruction) && operand == 2) // a constant length needs no library call
     return false;
   return all_of(values, [](const Value *value) {
     return !isa<MetadataAsValue, BasicBlock, InlineAsm>(value) && !isa<AllocaInst>(value->stripPointerCasts()) &&
@@ -82,7 +82,7 @@ bool may_differ(const Instruction &instruction, unsigned operand, const Tuple &v
   });
 }
 
-// Which instructions may be swapped, asked once for each two.
+// Answers whether two instructions may be swapped, cached for each pair.
 class Swaps {
 public:
   explicit Swaps(AAResults &aliases) : aliases(aliases) {}
@@ -99,7 +99,7 @@ private:
   DenseMap<std::pair<const Instruction *, const Instruction *>, bool> answers;
 };
 
-// What would be sunk from some blocks that end alike, and what that saves.
+// The instructions to sink from some blocks with equal ends, and the saving.
 class Plan {
 public:
   Blocks blocks;
@@ -134,7 +134,7 @@ public:
     }
   }
 
-  // Sinks as much as pays.
+  // Finds the instructions with the largest saving; returns whether there are any.
   bool complete() {
     if (!possible)
       return false;
@@ -168,7 +168,7 @@ private:
   std::vector<Tuple> in_order;                   // the same
   DenseMap<const Instruction *, unsigned> taken; // in which of `sunk`
 
-  // Of the blocks, how many have nothing left but a branch: these are left out.
+  // Returns the number of blocks that have only a branch left; they are removed.
   int emptied() const {
     return count_if(enumerate(blocks), [&](auto item) {
       BasicBlock *block = item.value();
@@ -178,7 +178,7 @@ private:
 
   static bool all_same(const Tuple &values) { return llvm::all_equal(values); }
 
-  // In machine instructions: each constant has to be loaded, what is in a register perhaps moved.
+  // Returns machine instructions: each constant has to be loaded, and a register perhaps moved.
   static int size_of_phi(const Tuple &values) {
     int constants = count_if(values, [](const Value *value) { return isa<Constant>(value); });
     return constants + (constants < int(values.size()) ? 1 : 0);
@@ -279,7 +279,7 @@ private:
     return step;
   }
 
-  // Instructions of a block without users that may come after all that is left there, from the last one.
+  // Returns a block's instructions without users that may come after its remaining code, from the last one.
   std::vector<Instruction *> roots(BasicBlock *block) const {
     std::vector<Instruction *> found;
     unsigned seen = 0;
@@ -294,7 +294,7 @@ private:
     return found;
   }
 
-  // The root with its likes in the other blocks: of each the one with most operands in common.
+  // Returns the root with an equal operation in each other block: the one with most operands in common.
   std::optional<std::vector<Instruction *>> matching(Instruction *root,
                                                      ArrayRef<std::vector<Instruction *>> ends) const {
     std::vector<Instruction *> step{root};
@@ -336,7 +336,7 @@ private:
     return true;
   }
 
-  // Whether a use is of all of the values alike, after what is sunk.
+  // Returns whether a use, after sinking, uses all of the values at once.
   bool follows(const Use &use, const Tuple &values) const {
     auto *user = cast<Instruction>(use.getUser());
     if (auto found = taken.find(user); found != taken.end())
@@ -346,7 +346,7 @@ private:
     return found != into_phis.end() && found->second == values;
   }
 
-  // Whether it may come after all that is left in its block.
+  // Returns whether an instruction may come after the remaining code of its block.
   bool is_last(const Instruction *instruction) const {
     unsigned seen = 0;
     for (auto next = std::next(instruction->getIterator()); !next->isTerminator(); ++next) {
@@ -382,7 +382,7 @@ private:
   DomTreeUpdater updater;
   SetVector<BasicBlock *> left; // of which instructions were sunk
 
-  // Of all blocks that end alike, those that save most; returns whether there were some.
+  // Applies the best plan for each kind of block end; returns whether there were any.
   bool sink_best_of_each() {
     Operations operations;
     MapVector<unsigned, Blocks, std::map<unsigned, unsigned>> by_end;
@@ -423,10 +423,10 @@ private:
     return best;
   }
 
-  // Those with the same last instructions, few or more; those with the same operation anywhere at their ends; and
-  // those that give a phi the same operation.
+  // Returns groups of blocks with the same last instructions, for several lengths; with the same operation anywhere
+  // near their ends; and with the same operation as the value of a phi.
   static std::vector<Blocks> groups(const Blocks &blocks) {
-    Operations operations; // of now: it keeps instructions, and apply() erases some
+    Operations operations; // a new one, because it holds instructions, and apply() erases some
     using Key = std::vector<unsigned>;
     MapVector<Key, Blocks, std::map<Key, unsigned>> by_key;
     for (BasicBlock *block : blocks) {
@@ -540,7 +540,7 @@ private:
     return values;
   }
 
-  // Returns a block which the others branch to, with the end that they had.
+  // Returns a new block with the common terminator; the other blocks branch to it.
   BasicBlock *end_in_new_block(const Blocks &blocks, ArrayRef<BasicBlock *> next) {
     auto *place = BasicBlock::Create(function.getContext(), "", &function, next.empty() ? nullptr : next[0]);
     std::vector<Instruction *> ends;
@@ -568,7 +568,7 @@ private:
     return place;
   }
 
-  // How often a branch goes where, and what is known of its loop.
+  // Keeps only metadata that all terminators have: branch weights and loop metadata.
   static void keep_what_all_say(Instruction &end, ArrayRef<Instruction *> ends) {
     SmallVector<std::pair<unsigned, MDNode *>> all;
     end.getAllMetadataOtherThanDebugLoc(all);
@@ -584,7 +584,7 @@ private:
     phi.eraseFromParent();
   }
 
-  // What came from several blocks comes from one, as often as there are edges from it.
+  // Replaces several incoming blocks of a phi by one, with an entry for each edge from it.
   static void enter_from(PHINode &phi, BasicBlock *place, const Blocks &blocks, Value *value) {
     for (unsigned i = 0; i < phi.getNumIncomingValues(); i++)
       if (phi.getIncomingBlock(i) == blocks[0]) {
@@ -595,7 +595,7 @@ private:
                               /*DeletePHIIfEmpty=*/false);
   }
 
-  // What has nothing left but a branch is left out.
+  // Removes blocks that have only a branch left.
   void remove_empty() {
     for (BasicBlock *block : left.takeVector())
       if (block->size() == 1 && is_direct(*block) && !block->isEntryBlock() && !block->hasAddressTaken())

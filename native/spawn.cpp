@@ -19,7 +19,7 @@ int become(const Start &start, char *const *arguments, char *const *environment,
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number)
-    sigaction(number, &action, nullptr); // Python ignores some, and what is ignored stays so over exec
+    sigaction(number, &action, nullptr); // Python ignores some signals, and exec keeps ignored signals ignored
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -29,14 +29,14 @@ int become(const Start &start, char *const *arguments, char *const *environment,
     return ESRCH;
   if (dup2(start.input, 0) < 0 || dup2(start.output, 1) < 0 || dup2(start.errors, 2) < 0)
     return errno;
-  syscall(SYS_close_range, 3u, ~0u, 0u); // Linux 5.9; before, what Python opened closes itself at exec
+  syscall(SYS_close_range, 3u, ~0u, 0u); // Linux 5.9; before, Python's own descriptors close at exec
   if (chdir(start.directory.c_str()) < 0)
     return errno;
   if (start.cpu >= 0) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(start.cpu, &set);
-    sched_setaffinity(0, sizeof set, &set); // where it is not allowed, the program runs anywhere
+    sched_setaffinity(0, sizeof set, &set); // if that is not allowed, the program runs on any core
   }
   for (const auto &[resource, value] : start.limits) {
     struct rlimit limit = {value, value};
@@ -61,7 +61,7 @@ int spawn(const Start &start) {
   std::vector<char *> arguments = pointers(start.arguments), environment = pointers(start.environment);
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); // no handler of ours runs in the child
+  pthread_sigmask(SIG_SETMASK, &all, &before); // so that none of our handlers runs in the child
   pid_t parent = getpid();
   volatile int error = 0;
   pid_t child = vfork();

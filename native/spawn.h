@@ -1,4 +1,4 @@
-// Starts a program under limits, and opens the hardware's counters for it. Linux only.
+// Starts programs under limits, and opens hardware counters for them. Linux only.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,20 @@ namespace burnish {
 
 struct Start {
   std::string executable;
-  std::vector<std::string> arguments;           // with the program's name
+  std::vector<std::string> arguments;           // including the program's name
   std::vector<std::string> environment;         // NAME=value
-  std::string directory;                        // where it runs
-  int input, output, errors;                    // descriptors; no other stays open
+  std::string directory;                        // the working directory
+  int input, output, errors;                    // descriptors; all others are closed
   std::vector<std::pair<int, uint64_t>> limits; // of setrlimit
-  int cpu;                                      // the core that it is bound to; negative: any
+  int cpu;                                      // the core to bind it to; negative: any
 };
 
-// Starts a program in a session of its own; it is killed when the calling thread
-// ends. The calling process is not copied, so what it holds in memory costs the program no time. Returns its
-// number, or a negative errno.
+// Starts a program in its own session; it is killed when the calling thread ends. The calling process is not copied, so
+// the start time does not depend on its memory. Returns the process id, or a negative errno.
 int spawn(const Start &start);
 
-// Opens a counter of perf_event_open's `type` and `config` for what the calling thread will spawn: it counts
-// user code from exec on, descendants included. Returns a descriptor, or a negative errno.
+// Opens a counter of perf_event_open's `type` and `config` for programs that the calling thread will spawn. It counts
+// user code from exec on, including descendants. Returns a descriptor, or a negative errno.
 int open_counter(uint32_t type, uint64_t config);
 
 } // namespace burnish

@@ -27,7 +27,7 @@ void append_number(Text &text, uint64_t number) {
     text.push_back(digits[--size]);
 }
 
-// Widths and lengths that are no power of two are rare and many: they share a letter.
+// Widths and lengths that are not powers of two are rare and varied, so they share a letter.
 void append_size(Text &text, uint64_t size, uint64_t most, char otherwise) {
   if (isPowerOf2_64(size) && size <= most)
     append_number(text, size);
@@ -74,17 +74,17 @@ void append_type(Text &text, const Type *type) {
     append_type(text, cast<VectorType>(type)->getElementType());
     text.push_back('>');
     break;
-  default: text += "type"; break; // of a machine's own
+  default: text += "type"; break; // target-specific types
   }
 }
 
-// Small numbers are what they are, so are powers of two and the masks below them; others only say how long they are.
+// Small numbers, powers of two and the masks below these are written exactly; of others only the number of bits.
 void append_integer(Text &text, const APInt &value) {
   if (value.getBitWidth() == 1) {
     text += value.isZero() ? "false" : "true";
     return;
   }
-  APInt magnitude = value.abs(); // of the least number: itself, as an unsigned one
+  APInt magnitude = value.abs(); // of the least number: itself, taken as unsigned
   bool small = magnitude.ule(64), power = magnitude.isPowerOf2(), mask = magnitude.isMask();
   if (value.isNegative())
     text.push_back('-');

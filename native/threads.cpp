@@ -24,7 +24,7 @@ struct Loop {
   }
 };
 
-// Threads that wait for loops. They live as long as the process: joining them at its end could wait for ever.
+// Threads that wait for loops. They live as long as the process, because joining them at its end could block forever.
 class Pool {
 public:
   void run(Loop &loop, uint64_t threads) {
@@ -69,7 +69,7 @@ private:
   uint64_t started_ = 0, wanted_ = 0, left_ = 0, round_ = 0;
 };
 
-// The pool of this process: a child that was forked has none of its parent's threads, and makes its own.
+// Returns the pool of this process: a forked child has none of its parent's threads, and creates its own.
 Pool &pool() {
   static std::mutex mutex;
   static Pool *known = nullptr;

@@ -1,12 +1,12 @@
 #!/bin/sh
 # usage: tools/require-system.sh [PYTHON]
 #
-# Print the Python to build burnish with. Where the system lacks a part, name each one and the command that
-# installs them all on standard error instead, and exit with 1. Nothing is changed.
+# Print the Python to build burnish with. If the system lacks parts, print each of them and the command that installs
+# all of them to standard error instead, and exit with 1. The script changes nothing.
 set -eu
 
 needs=""    # one line for each missing part
-packages="" # as Debian and Ubuntu call them
+packages="" # the packages' names on Debian and Ubuntu
 
 lack() {
     needs="$needs
@@ -28,7 +28,7 @@ find_python() {
 }
 
 find_compiler() {
-    for candidate in ${CXX:+"$CXX"} c++ g++ clang++; do # the first words of CMake's own search
+    for candidate in ${CXX:+"$CXX"} c++ g++ clang++; do # the beginning of CMake's own search order
         if command -v "${candidate%% *}" >/dev/null; then
             echo "$candidate"
             return
@@ -36,7 +36,7 @@ find_compiler() {
     done
 }
 
-# Compile standard input; $compiler may hold options.
+# Compile standard input; $compiler may contain options.
 compiles() {
     $compiler -std=c++20 -x c++ - "$@" -o "$scratch/out" 2>/dev/null
 }

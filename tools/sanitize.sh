@@ -1,13 +1,13 @@
 #!/bin/sh
 # usage: tools/sanitize.sh PYTHON [ARGUMENTS OF PYTEST]
 #
-# Build the extension and the launcher with AddressSanitizer and UndefinedBehaviorSanitizer in build/sanitize, beside
-# the usual build, and run tests with them: those of random input and of the launcher where none are named. Whatever
-# the sanitizers find, in whichever process, is printed at the end, and the exit status is 1.
+# Build the extension and the launcher with AddressSanitizer and UndefinedBehaviorSanitizer in build/sanitize, next to
+# the usual build, and run tests with them; by default the tests of random input and of the launcher. All findings of
+# the sanitizers, in any process, are printed at the end, and the exit status is then 1.
 #
-# LLVM itself is not instrumented, which rules out: what its containers and allocators annotate, new and delete of
-# unlike kinds (each side inlines its own), and signals (that broken bitcode kills it is the sandbox's to answer). Tests
-# that go without files of the system ("without") do not find the sanitizers there.
+# LLVM itself is not instrumented. So these checks are off: annotations of LLVM's containers and allocators, mismatches
+# of new and delete (each side inlines its own), and signals (if broken bitcode kills LLVM, the sandbox handles that).
+# Tests that hide files of the system ("without") are left out, because they would not find the sanitizers.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -25,14 +25,14 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECU
     -DBURNISH_SANITIZE=address,undefined >"$build.log" || { cat "$build.log" && exit 1; }
 ninja -C "$build"
 
-# burnish-cc is looked for beside the program that runs (not so in pytest-xdist's workers), and looks there for
-# the rest itself.
+# The tests look for burnish-cc next to the running program (except in pytest-xdist's workers), and burnish-cc looks
+# there for the other programs.
 mkdir -p "$build/bin"
 for name in burnish clang clang++ ld.lld pytest; do
     ln -sf "$(dirname "$python")/$name" "$build/bin/$name"
 done
 for name in burnish-cc burnish-c++; do
-    cp "$build/burnish-cc" "$build/bin/$name" # not a link: it goes by where it is
+    cp "$build/burnish-cc" "$build/bin/$name" # not a link, because it uses its own location
 done
 
 reports=$build/reports

@@ -1,4 +1,4 @@
-"""The nests that are compared: held-out matmuls, larger ones, one of every other kind, some of no kind."""
+"""The compared nests: held-out matmuls, larger ones, one of every other kind, some expressions of no kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
 from loop_nests.own import OWN
 
-MATMULS = 20  # of the 215 that are held out
+MATMULS = 20  # of the 215 held-out ones
 LARGE = (512, 1024)
 KINDS = (
     *("stencil5", "stencil7", "stencil9"),
@@ -20,14 +20,14 @@ KINDS = (
     *("batched-matmul", "matmul-at", "matmul-bt", "matmul-relu", "contraction-ab", "contraction-ac"),
     *("relu-chain", "softmax", "sum-rows", "sum-columns", "max-rows", "outer"),
 )
-SMALLEST = "outer:1x1"  # which is all call and no work
+SMALLEST = "outer:1x1"  # next to no work: its time is that of a call
 
 
 @dataclass(frozen=True)
 class Case:
-    """A nest and where it comes from."""
+    """A nest to compare."""
 
-    name: str  # of families.find, or of OWN
+    name: str  # a name for families.find, or one of OWN
     group: str  # matmul, matmul-512, matmul-1024, nest, own; call for SMALLEST
 
     @property
@@ -37,7 +37,7 @@ class Case:
 
     @property
     def split(self) -> str:
-        """The split that the shape is in: train, test, or none where no set has it."""
+        """The split that the shape is in: train, test, or none."""
         if self.name in OWN:
             return "none"
         for split in ("train", "test"):
@@ -52,7 +52,7 @@ class Case:
 
 
 def matmuls(count: int = MATMULS) -> list[Case]:
-    """Return held-out matmuls, evenly spaced in the order of their operations, and the large ones."""
+    """Return held-out matmuls, evenly spaced when ordered by their work, and the large ones."""
     ordered = _by_work(names("matmul", "test"))
     last = max(1, count - 1)
     chosen = dict.fromkeys(ordered[round(i * (len(ordered) - 1) / last)] for i in range(count))
@@ -61,7 +61,7 @@ def matmuls(count: int = MATMULS) -> list[Case]:
 
 
 def others() -> list[Case]:
-    """Return of each other kind the held-out nest in the middle, in the order of their operations."""
+    """Return the held-out nest with the median work of each other kind."""
     cases = []
     for family in KINDS:
         ordered = _by_work(names(family, "test"))
@@ -70,16 +70,18 @@ def others() -> list[Case]:
 
 
 def own() -> list[Case]:
-    """Return the expressions that are of no family."""
+    """Return the expressions that belong to no family."""
     return [Case(name, "own") for name in OWN]
 
 
 def choose(kinds: Sequence[str], only: str = "*", count: int = MATMULS) -> list[Case]:
-    """Return the cases of some kinds (matmul, nests, own) whose names a pattern has; several by commas.
+    """Return the cases of some kinds (matmul, nests, own) whose names match a pattern.
+
+    Commas separate several patterns.
 
     Raises:
         UnknownName: there is no such kind.
-        InputError: there is no such case.
+        InputError: no case matches.
     """
     makers = {"matmul": lambda: matmuls(count), "nests": others, "own": own}
     if unknown := [kind for kind in kinds if kind not in makers]:

@@ -1,4 +1,4 @@
-"""What the ratios must hold, on machines with AVX-512 and with narrower vectors."""
+"""The least required ratios, on machines with AVX-512 and with narrower vectors."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 from loop_nests.rows import CALLED, POLICY, REFINED, Row, mean
 
-POLICY_SECONDS = 0.4  # to the first schedule of a matmul of 64 to 256
+POLICY_SECONDS = 0.4  # the limit for the first schedule of a matmul of 64 to 256
 
 
 @dataclass(frozen=True)
 class Floor:
-    """A ratio over a group's cases: the geometric mean, or the least."""
+    """A required ratio over a group's cases: of the geometric mean, or of the slowest case."""
 
     text: str
     group: str
     ours: str
-    peers: tuple[str, ...]  # of which the best one counts
-    wide: float  # with vectors of 64 bytes
-    narrow: float
+    peers: tuple[str, ...]  # the fastest one counts
+    wide: float  # the floor with vectors of 64 bytes
+    narrow: float  # the floor with narrower vectors
     least: bool = False
 
     def value(self, rows: Sequence[Row], *, called: bool = False) -> float:
-        """Return the ratio; not a number where the group has no case.
+        """Return the ratio; NaN if the group has no case.
 
         Args:
-            rows: Of all groups.
-            called: From Python, instead of from a loop of machine code.
+            rows: The rows of all groups.
+            called: Use times of calls from Python, not from a loop of machine code.
         """
         behind = CALLED if called else ""
         peers = [peer + behind if peer in (POLICY, REFINED) else peer for peer in self.peers]
@@ -35,7 +35,7 @@ class Floor:
         return min(ratios) if self.least and ratios else mean(ratios)
 
     def floor(self, vector_bytes: int) -> float:
-        """Return what it must be at least."""
+        """Return the least ratio that is required."""
         return self.wide if vector_bytes >= 64 else self.narrow
 
 

@@ -1,4 +1,4 @@
-"""Each family of nests as a user of JAX would write it, compiled; where there are several ways, all."""
+"""The ways in which a user of JAX would write each family of nests, compiled."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from jax import numpy as jnp
 from loop_nests.own import OWN, Expression
 from loop_nests.peers import Call, Maker, Tensors
 
-# Otherwise it computes in a thread of its own, and small nests wait for that more than they compute.
+# Otherwise JAX computes in another thread, and that thread's latency exceeds the time of small nests.
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
 def tensor(array: Any) -> Any:
-    """Return an array of JAX with the same numbers."""
+    """Return a JAX array with the same elements."""
     return jax.device_put(array)
 
 
 def _compiled(function: Callable[..., Any], *names: str) -> Maker:
-    """Return what calls a function, compiled, with some tensors, and waits for its result."""
+    """Return a maker of calls of a compiled function with some tensors; a call waits for the result."""
 
     def maker(t: Tensors) -> Call:
         arrays = [getattr(t, name) for name in names]

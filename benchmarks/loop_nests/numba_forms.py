@@ -1,4 +1,4 @@
-"""Each family of nests as a user of Numba would write it: loops."""
+"""The loops that a user of Numba would write for each family of nests."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def sum_columns_by_four(a: A, r: A) -> None:
 
 @njit(fastmath=True)
 def max_rows(a: A, r: A) -> None:
-    """Keep 8 maxima, of which the compiler makes vectors; of one it does not."""
+    """Keep 8 maxima, because the compiler vectorizes 8 but not a single one."""
     for m in range(a.shape[0]):
         row = a[m]
         h0 = h1 = h2 = h3 = h4 = h5 = h6 = h7 = row[0]
@@ -130,7 +130,7 @@ def outer(x: A, y: A, o: A) -> None:
 
 
 def _called(function: Callable[..., Any], names: str, *more: int) -> Maker:
-    """Return what calls a function with some tensors, the output last, and numbers after them."""
+    """Return a maker of calls of a function with some tensors, the output last, then some numbers."""
 
     def maker(t: Tensors) -> Call:
         arrays = [getattr(t, name) for name in names]
@@ -147,7 +147,7 @@ def _called(function: Callable[..., Any], names: str, *more: int) -> Maker:
 
 
 def _flat(function: Callable[..., Any]) -> Maker:
-    """Return what calls a matmul with the order-4 tensors of contraction-ab as matrices."""
+    """Return a maker of calls of a matmul on the order-4 tensors of contraction-ab as matrices."""
 
     def maker(t: Tensors) -> Call:
         (a, b, c, d), (_, _, e, f) = t.x.shape, t.y.shape
@@ -164,7 +164,7 @@ def _flat(function: Callable[..., Any]) -> Maker:
 
 
 def conv1d_of_three(t: Tensors) -> Call:
-    """Write out three weights; others are added by blocks."""
+    """Use code for exactly three weights; other numbers of weights are added block by block."""
     function = loops.conv1d_of_three if t.w.shape[0] == 3 else loops.blocked_conv1d
     return _called(function, "awo", 2)(t)
 

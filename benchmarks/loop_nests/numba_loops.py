@@ -1,4 +1,4 @@
-"""The loops of numba_forms: in the order that serves the memory, and several steps of a reduction in one."""
+"""The loops of numba_forms: in cache-friendly order, and with several steps of a reduction at a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def matmul_bt(a: A, b: A, c: A) -> None:
 
 @njit(fastmath=True)
 def deep_matmul(a: A, b: A, c: A) -> None:
-    """Take 8 steps of the reduction at a time, so that a row of `c` is loaded and stored once for them."""
+    """Take 8 steps of the reduction at a time, so that a row of `c` is loaded and stored once for all 8."""
     whole = a.shape[1] - a.shape[1] % 8
     for i in range(a.shape[0]):
         c[i, :] = 0
@@ -132,10 +132,10 @@ def conv1d(a: A, w: A, o: A, stride: int) -> None:
 
 @njit(fastmath=True)
 def blocked_conv1d(a: A, w: A, o: A, stride: int) -> None:
-    """Add one weight's products to a part of the output that stays in the first cache.
+    """Add one weight's products to a part of the output that stays in the L1 cache.
 
-    Slices begin at 0, so that the compiler sees that no index is negative, and strides that it knows become
-    vectors.
+    Slices begin at 0, so that the compiler sees that no index is negative. Strides are constants, so that the
+    compiler can vectorize the loops.
     """
     for begin in range(0, o.shape[0], 1024):
         part = o[begin : begin + 1024]
@@ -176,7 +176,7 @@ def conv2d(a: A, w: A, o: A, stride: int) -> None:
 
 @njit(fastmath=True)
 def deep_conv2d(a: A, w: A, o: A, stride: int) -> None:
-    """Take 4 channels at a time, so that the output is loaded and stored for each 4th alone."""
+    """Take 4 channels at a time, so that the output is loaded and stored once for all 4."""
     whole = w.shape[2] - w.shape[2] % 4
     for y in range(o.shape[0]):
         for x in range(o.shape[1]):
@@ -196,7 +196,7 @@ def deep_conv2d(a: A, w: A, o: A, stride: int) -> None:
 
 @njit(fastmath=True)
 def tiled_conv2d(a: A, w: A, o: A, stride: int) -> None:
-    """Go through 4 places at a time: a load of the weights serves them all."""
+    """Compute 4 positions at a time, so that a weight is loaded once for all 4."""
     filters, whole = w.shape[3], o.shape[1] - o.shape[1] % 4
     for y in range(o.shape[0]):
         o[y] = 0

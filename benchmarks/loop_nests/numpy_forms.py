@@ -1,4 +1,4 @@
-"""Each family of nests as a user of NumPy would write it; where there are several ways, all of them."""
+"""The ways in which a user of NumPy would write each family of nests."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def outer_einsum(t: Tensors) -> Call:
 
 
 def _multiply_add(t: Tensors, stride: int) -> Call:
-    """Multiply and add the part of `a` that each weight meets, for convolutions and stencils."""
+    """Return a call that multiplies each weight by its part of `a` and adds: a convolution or stencil."""
     extents = t.o.shape[: min(t.w.ndim, 2)]
     met = list(np.ndindex(*t.w.shape[: len(extents)]))
     parts = [
@@ -227,7 +227,7 @@ def _contracted_windows(t: Tensors, stride: int) -> Call:
 
 
 def _summed_matmuls(t: Tensors, stride: int) -> Call:
-    """Add a matmul for each of the weights' places."""
+    """Return a call that adds a matmul for each position of the weights."""
     height, width, _ = t.o.shape
     places = list(np.ndindex(*t.w.shape[:2]))
     parts = [t.a[i : i + stride * height : stride, j : j + stride * width : stride] for i, j in places]

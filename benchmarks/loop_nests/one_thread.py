@@ -1,4 +1,4 @@
-"""One thread and one core for all who are compared."""
+"""One thread and one core for all contenders."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ENVIRONMENT: Mapping[str, str] = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "JAX_PLATFORMS": "cpu",
 }
-"""What libraries read when they are loaded."""
+"""Variables that libraries read when they are loaded."""
 
 
 def restart(core: int | None = None) -> None:
-    """Begin the program anew where libraries were loaded without ENVIRONMENT; keep to one core.
+    """Restart the program with ENVIRONMENT, if it has other values, and bind it to one core.
 
     Args:
-        core: Which one; by default the last that the process may use.
+        core: The core; by default the last one that the process may use.
     """
     if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ENVIRONMENT})

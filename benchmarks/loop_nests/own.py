@@ -1,6 +1,6 @@
-"""Expressions that are of no family: what a user may bring, and how it is written with arrays.
+"""Expressions of no family, as a user may have them, and their array code.
 
-No nest like these was measured in the training of a policy.
+No similar nest was measured in the training of a policy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Tensors = SimpleNamespace
 
 @dataclass(frozen=True)
 class Expression:
-    """A nest in its language, and its value by a module: numpy, torch or jax.numpy."""
+    """A nest's text, and a function that computes it with a module: numpy, torch or jax.numpy."""
 
     nest: str
     value: Callable[[Any, Tensors], Any]

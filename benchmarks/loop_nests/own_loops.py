@@ -22,7 +22,7 @@ NAMES = {
 
 
 def compiled(nest: Nest) -> Callable[..., None]:
-    """Return a function of the arrays of the inputs and of all that is written, in this order."""
+    """Return a function that takes the input arrays, then all written arrays."""
     lines = [f"def nest({', '.join([*nest.inputs, *nest.written])}):"]
     for statement in nest.statements:
         lines += [f"    {line}" for line in _lines(nest, statement)]

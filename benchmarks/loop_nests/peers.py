@@ -1,4 +1,4 @@
-"""The peers: what a user of NumPy, torch, Numba or JAX would take in place of a nest, by family."""
+"""The peers: NumPy, torch, Numba and JAX, as a user would use them in place of a nest, by family."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PEERS = ("numpy", "torch", "numba", "jax")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 Tensors = SimpleNamespace
-"""A nest's tensors by their names, those of a peer in the same memory: its inputs, and what it writes."""
+"""A peer's tensors by name: the nest's inputs and written arrays."""
 Call = Callable[[], Any]
-"""Computes the nest once, and returns its output when that is there."""
+"""A function that computes the nest once and returns its finished output."""
 Maker = Callable[[Tensors], Call]
-"""Prepares a call: what is done before the first one, such as another layout of weights, is free."""
+"""A function that prepares a call; its work, such as another layout of weights, is not timed."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Form:
 
 
 def load(peer: str) -> tuple[Callable[[Array], Any], Mapping[str, Sequence[Maker]]]:
-    """Return how a peer sees an array, and the forms that it has of each family.
+    """Return a peer's conversion of arrays to its tensors, and its forms of each family.
 
     Raises:
         UnknownName: there is no such peer.
-        MissingTool: it is not installed.
+        MissingTool: the peer is not installed.
     """
     if peer not in PEERS:
         raise UnknownName.among("peer", peer, PEERS)
@@ -61,12 +61,12 @@ def forms(peer: str, family: str, bench: Bench) -> Iterator[Form]:
 
     Raises:
         MissingTool: the peer is not installed.
-        Miscompiled: it computes something else.
+        Miscompiled: its output differs.
     """
     tensor, makers = load(peer)
     for maker in makers[family]:
         nest, arrays = bench.nest, dict(bench.arrays)
-        for name in nest.written:  # of its own: what another one wrote is not its result
+        for name in nest.written:  # each form has its own outputs, so that none can return another's result
             arrays[name] = aligned(nest.shapes[name], DTYPES[nest.dtype], len(arrays) + 1)
             arrays[name].fill(np.nan)
         call = maker(Tensors(**{name: tensor(array) for name, array in arrays.items()}))
@@ -75,10 +75,10 @@ def forms(peer: str, family: str, bench: Bench) -> Iterator[Form]:
 
 
 def check(nest: Nest, found: Array, bench: Bench, who: str) -> None:
-    """Compare an output with what burnish's reference makes in double precision.
+    """Compare an output with burnish's reference in double precision.
 
     Raises:
-        Miscompiled: it differs.
+        Miscompiled: the output differs.
     """
     (output,) = nest.outputs
     expected = bench.expected[output]
@@ -90,5 +90,5 @@ def check(nest: Nest, found: Array, bench: Bench, who: str) -> None:
 
 
 def versions(peers: Sequence[str]) -> dict[str, str]:
-    """Return which versions of the peers are installed."""
+    """Return the installed versions of the peers."""
     return {peer: version(peer) for peer in peers}

@@ -1,4 +1,4 @@
-"""What is drawn: each case's ratio to each peer, and speedups against time."""
+"""The pictures: each case's ratio to each peer, and speed-ups against time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loop_nests.rows import REFINED, Row
 
 
 def draw_ratios(rows: Sequence[Row], peers: Sequence[str], picture: Path) -> None:
-    """Plot how many times faster than each peer each case is, on a logarithmic axis."""
+    """Plot each case's speed-up over each peer, on a logarithmic axis."""
     shown = [row for row in rows if row.group != "call"]
     figure, axes = plt.subplots(figsize=(8, 0.27 * len(shown) + 1.4), dpi=150)
     places = range(len(shown))
@@ -45,20 +45,20 @@ def draw_speedups(
     published: Sequence[tuple[str, float, float]],
     picture: Path,
 ) -> None:
-    """Plot speedups over the naive loops against seconds.
+    """Plot speed-ups over the naive loops against seconds.
 
     Args:
-        curves: Of each method: seconds, speedup of the best so far.
-        points: What each method ends with.
-        published: Names, seconds and speedups of others.
-        picture: Where it goes.
+        curves: Pairs of seconds and speed-up of the best so far, by method.
+        points: The final seconds and speed-up, by method.
+        published: Names, seconds and speed-ups of published results.
+        picture: The file to write.
     """
     figure, axes = plt.subplots(figsize=(8, 4.6), dpi=150)
     for number, (name, curve) in enumerate(curves.items()):
         colour, dashes = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
         seconds, speedups = zip(*curve, strict=True) if curve else ((), ())
         axes.step(seconds, speedups, where="post", color=colour, linestyle=dashes, linewidth=1.3)
-        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]  # no two look the same
+        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]  # no two methods look alike
         axes.plot(*points[name], color=colour, linestyle=dashes, marker=marker, markersize=6, label=name)
     for number, (name, *point) in enumerate(published):
         axes.plot(*point, "k" + "*x+1"[number % 4], markersize=8, label=name)

@@ -1,4 +1,4 @@
-"""Samples of several contenders in turns: what else the machine does meets all of them."""
+"""Interleaved samples of several contenders, so that other load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from burnish.tasks.tensors.arrays import Array
 
 BATCH_SECONDS = 2e-3
 Sample = Callable[[], float]
-"""Returns the CPU seconds of a call, as a batch of calls has them."""
+"""A function that times a batch of calls and returns the CPU seconds of one call."""
 
 
 def take(contenders: Mapping[str, Sample], rounds: int) -> dict[str, list[float]]:
-    """Return the samples: in each round one of every contender, in an order that is drawn for the round.
+    """Return one sample of every contender for each round; the order is random in every round.
 
-    Who follows whom changes, too: what follows naive loops is slower for some milliseconds.
+    The random order also changes the predecessors: after naive loops a contender is slower for some
+    milliseconds.
     """
     names, rng = list(contenders), random.Random(0)
     samples: dict[str, list[float]] = {name: [] for name in names}
@@ -31,23 +32,23 @@ def take(contenders: Mapping[str, Sample], rounds: int) -> dict[str, list[float]
 
 
 def of_call(call: Callable[[], object], batch_seconds: float = BATCH_SECONDS) -> Sample:
-    """Return samples of a Python call, with what Python takes for it.
+    """Return a sampler of a Python call; its times include the overhead of Python.
 
-    The time is that of all of the process' threads: some libraries compute in others than the caller's.
+    The time is that of all threads of the process, because some libraries compute in other threads.
     """
     call()
     once = min(_seconds(call, 1) for _ in range(3))
     calls = max(1, math.ceil(batch_seconds / max(once, 1e-7)))
 
     def sample() -> float:
-        _seconds(call, calls)  # caches, and the clock of the core, are as others left them
+        _seconds(call, calls)  # warm-up: other contenders have changed the caches and the core's clock
         return _seconds(call, calls) / calls
 
     return sample
 
 
 def of_kernel(compiled: CompiledNest, arrays: Mapping[str, Array]) -> Sample:
-    """Return samples of machine code that a loop of machine code calls."""
+    """Return a sampler that calls a kernel from a loop of machine code."""
 
     def sample() -> float:
         compiled.seconds(arrays, samples=2)  # see of_call

@@ -1,4 +1,4 @@
-"""What was measured of a case, a line of JSON, and the ratios in it."""
+"""A case's measurements, kept as a line of JSON, and their ratios."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from burnish.core.errors import InputError
 
 POLICY, REFINED = "policy", "refined"
-CALLED = " call"  # behind ours: called from Python as the peers are, not from a loop of machine code
+CALLED = " call"  # suffix of our names: called from Python like the peers, not from a loop of machine code
 PEAK = "peak"
 
 
@@ -28,27 +28,27 @@ class Row:
     flops: int
     peak_flops: int  # of a call of the probe
     machine: Mapping[str, Any]  # cpu, vector_bytes, versions
-    schedules: Mapping[str, Mapping[str, Any]]  # of policy and refined: tree, seconds that it took to find
-    samples: Mapping[str, Sequence[float]]  # seconds of a call; of a peer by form, as numpy/matmul
+    schedules: Mapping[str, Mapping[str, Any]]  # of policy and refined: tree, seconds of finding it
+    samples: Mapping[str, Sequence[float]]  # seconds of a call; a peer's keys are forms: numpy/matmul
 
     def seconds(self, who: str) -> float:
-        """Return the median seconds of a call, of a peer those of its best form; infinite without any."""
+        """Return the median seconds of a call (of a peer's best form); infinity without samples."""
         of = [samples for name, samples in self.samples.items() if name == who or name.startswith(f"{who}/")]
         return min(map(statistics.median, of), default=math.inf)
 
     def form(self, peer: str) -> str:
-        """Return the name of a peer's best form, "" where it has none."""
+        """Return the name of a peer's best form, or "" if it has no form."""
         names = [name for name in self.samples if name.startswith(f"{peer}/")]
         best = min(names, key=lambda name: statistics.median(self.samples[name]), default="")
         return best.partition("/")[2]
 
     def ratio(self, ours: str, *peers: str) -> float:
-        """Return how many times faster ours is than the best of some peers."""
+        """Return the time of the fastest of some peers, divided by ours."""
         return min(map(self.seconds, peers)) / self.seconds(ours)
 
     @property
     def of_peak(self) -> float:
-        """Return the share of the machine's peak that the refined schedule reaches."""
+        """The share of the machine's peak that the refined schedule reaches."""
         return (self.flops / self.seconds(REFINED)) / (self.peak_flops / self.seconds(PEAK))
 
     def to_json(self) -> str:
@@ -60,7 +60,7 @@ def read(path: Path) -> list[Row]:
     """Return the rows of a file.
 
     Raises:
-        InputError: a line is none.
+        InputError: a line is not a row.
     """
     try:
         return [Row(**json.loads(line)) for line in path.read_text().splitlines()]
@@ -69,6 +69,6 @@ def read(path: Path) -> list[Row]:
 
 
 def mean(ratios: Iterable[float]) -> float:
-    """Return the geometric mean; not a number without any."""
+    """Return the geometric mean; NaN without ratios."""
     known = list(ratios)
     return math.exp(statistics.fmean(map(math.log, known))) if known else math.nan

@@ -1,4 +1,4 @@
-"""Ours: how a nest becomes a loop tree, within some seconds. A scheduler is named on the command line."""
+"""Schedulers, named on the command line: each finds a loop tree for a nest within some seconds."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from burnish.tasks.loop_nests.session import open_nest
 from burnish.tasks.loop_nests.tree import Tree, naive
 
 NAIVE, LOOPS = "naive", "loops"
-LEAST_SECONDS = 1e-3  # of a search that has no time to measure: its policy's first choice
+LEAST_SECONDS = 1e-3  # of a search without time to measure, which returns its policy's first choice
 
 Scheduler = Callable[[Nest, float], tuple[Tree, float]]
-"""Returns a nest's loops, and the seconds that it took to find them. With 0 seconds nothing is measured."""
+"""A function that returns a nest's loops and the seconds of finding them; given 0 s, it measures nothing."""
 
 
 def scheduler_of(spec: str) -> Scheduler:
     """Return a scheduler by its name.
 
-    Those are naive; loops, which is burnish.loops.compile with the shipped policy, and `loops@policy` with
-    another one; `module:function`; and the methods of `burnish evaluate`.
+    Names are `naive`; `loops`, which is burnish.loops.compile with the shipped policy; `loops@policy` with
+    another policy; `module:function`; and the methods of `burnish evaluate`.
 
     Raises:
         UnknownName: there is no such method.
@@ -46,7 +46,7 @@ def scheduler_of(spec: str) -> Scheduler:
         return partial(_compiled, policy or policies.DEFAULT)
     module, colon, function = spec.partition(":")
     if not colon:
-        solver_of(spec, TASK)  # which says so now where there is none
+        solver_of(spec, TASK)  # raises UnknownName now, not in the first search
         return lambda nest, seconds: searched(spec, nest, seconds)[:2]
     try:
         found: Scheduler = getattr(importlib.import_module(module), function)
@@ -64,7 +64,7 @@ def _compiled(policy: str, nest: Nest, seconds: float) -> tuple[Tree, float]:
 
 
 def tree_after(nest: Nest, trace: Trace) -> Tree:
-    """Return the loops that a trace leads to."""
+    """Return a nest's loops after a trace."""
     session = open_nest(nest.program())
     for entry in trace:
         site, text = split_entry(entry)
@@ -73,10 +73,10 @@ def tree_after(nest: Nest, trace: Trace) -> Tree:
 
 
 def played(policy: Path, nest: Nest) -> tuple[Tree, float]:
-    """Return what a policy of actions makes of a nest, and the seconds that it took.
+    """Return the loops that an action policy chooses for a nest, and the seconds of the roll-out.
 
     Raises:
-        InputError: there is no such file, or no such policy in it.
+        InputError: there is no such file, or it is not such a policy.
     """
     start = time.monotonic()
     if not policy.is_file():
@@ -88,7 +88,7 @@ def played(policy: Path, nest: Nest) -> tuple[Tree, float]:
 
 
 def searched(method: str, nest: Nest, seconds: float) -> tuple[Tree, float, list[tuple[float, float]]]:
-    """Return what a method finds: loops, seconds that it took, and (seconds, cost) of each best so far.
+    """Return the loops that a method finds, its seconds, and (seconds, cost) of each improvement.
 
     Raises:
         UnknownName: there is no such method.

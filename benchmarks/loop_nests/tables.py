@@ -1,4 +1,4 @@
-"""What is printed: each case beside each peer, then what the ratios must hold."""
+"""The printed tables: each case with each peer, then the required ratios."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUPS = ("matmul", "matmul-512", "matmul-1024", "nest", "own")
 
 
 def cases_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
-    """Return microseconds of a call, and how many times faster the refined schedule is than each peer."""
+    """Return the microseconds of a call, and each peer's time divided by the refined schedule's."""
     table = Table(title="medians, microseconds; ratio: the peer's / ours, refined", title_justify="left")
     table.add_column("case")
     columns = ["split", "of peak", "policy", "refined", "called", *peers, *(f"/ {peer}" for peer in peers)]
@@ -35,7 +35,7 @@ def cases_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
 
 
 def floors_table(rows: Sequence[Row]) -> Table:
-    """Return each ratio that must hold something: in a loop of machine code, and called from Python."""
+    """Return each required ratio with its value in a loop of machine code and called from Python."""
     table = Table(title="what must hold", title_justify="left")
     for name in ("what", "at least", "measured", "called from Python", ""):
         table.add_column(name, justify="left" if name in ("what", "") else "right")
@@ -54,7 +54,7 @@ def floors_table(rows: Sequence[Row]) -> Table:
 
 
 def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
-    """Return which way of each peer was the fastest."""
+    """Return the table of each peer's fastest form."""
     table = Table(title="the fastest form of each peer", title_justify="left")
     for name in ("case", *peers):
         table.add_column(name)
@@ -64,7 +64,7 @@ def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
 
 
 def overhead(rows: Iterable[Row], peers: Sequence[str]) -> str:
-    """Return what a call takes that computes next to nothing, in words; "" where that was not measured."""
+    """Return a sentence with the times of a call with next to no work; "" if they were not measured."""
     for row in rows:
         if row.group == "call":
             times = [(peer, row.seconds(peer)) for peer in (*peers, POLICY + CALLED)]

@@ -1,4 +1,4 @@
-"""Each family of nests as a user of torch would write it; where there are several ways, all of them."""
+"""The ways in which a user of torch would write each family of nests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loop_nests.peers import Call, Maker, Tensors
 
 
 def tensor(array: Any) -> Any:
-    """Return torch's tensor in an array's memory."""
+    """Return a torch tensor that shares an array's memory."""
     return torch.from_numpy(array)
 
 
@@ -74,7 +74,7 @@ def conv2d_strided(t: Tensors) -> Call:
 
 
 def depthwise(t: Tensors) -> Call:
-    image = t.a.permute(2, 0, 1)[None]  # its channels are the last in memory
+    image = t.a.permute(2, 0, 1)[None]  # channels last in memory
     weights = t.w.permute(2, 0, 1)[:, None].contiguous(memory_format=torch.channels_last)
 
     def call() -> Any:
@@ -149,7 +149,7 @@ def outer(t: Tensors) -> Call:
 
 
 def _multiply_add(t: Tensors, stride: int) -> Call:
-    """Multiply and add the part of `a` that each weight meets; in two dimensions with a stride of 1."""
+    """Return a call that multiplies each weight by its part of `a` and adds; in 2-D only with stride 1."""
     if t.w.ndim == 1:
         length = stride * t.o.shape[0]
         parts = [(t.a[i : i + length : stride], t.w[i]) for i in range(t.w.shape[0])]
@@ -168,7 +168,7 @@ def _multiply_add(t: Tensors, stride: int) -> Call:
 
 
 def _channels_last(t: Tensors, stride: int) -> Call:
-    image = t.a.permute(2, 0, 1)[None]  # its channels are the last in memory
+    image = t.a.permute(2, 0, 1)[None]  # channels last in memory
     weights = t.w.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
 
     def call() -> Any:

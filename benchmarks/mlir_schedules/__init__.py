@@ -1,14 +1,15 @@
-"""Schedules of linalg programs beside what users would otherwise take: what schedules.py measures.
+"""Comparison of schedules of linalg programs with other compilers; schedules.py runs it.
 
-requirements.txt  the peers, which nothing else of burnish needs
+requirements.txt  the peers' packages, which the rest of burnish does not need
 cases             the programs: held-out ones of each family, larger products, networks
-benches           a program's arrays, and what it must make of them
-traces            ours: a trace for a program, from a file, by hand, or searched within some seconds
-peers             what a peer is: its forms, checked against the reference
+benches           a program's arrays and its expected output
+traces            our traces for a program: from a file, written by hand, or searched within some seconds
+peers             the peers and their forms, checked against the reference
 torch_ops, torch_forms, compile_forms, jax_ops, jax_forms, iree_forms
                   each family of programs as a peer's user would write it
-rounds            interleaved samples, fewer of what is slow
-rows              a case: a line of JSON, and the ratios in it
-floors            what the ratios must hold
-tables, pictures  what is printed and drawn
+linked            our schedule as the C function of a shared object
+rounds            interleaved samples, fewer of slow contenders
+rows              a measured case: a line of JSON, and its ratios
+floors            the least ratios that are required
+tables, pictures  the printed tables and the picture
 """

@@ -1,4 +1,4 @@
-"""A case's program, its arrays, and what comes of them in double precision."""
+"""A case's program, its arrays, and its expected output in double precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Arrays = Sequence[NDArray[Any]]
 
 
 class GivenTrial(Trial):
-    """A trial on arrays that are given, such as a network's weights."""
+    """A trial on given arrays, such as a network's weights."""
 
     def __init__(self, text: str, arrays: Arrays) -> None:
         super().__init__(text)
@@ -29,13 +29,13 @@ class GivenTrial(Trial):
 
     @cached_property
     def inputs(self) -> list[NDArray[Any]]:
-        """The inputs, at multiples of 64 bytes."""
+        """The inputs, at addresses that are multiples of 64 bytes."""
         return [placed(array, place) for place, array in enumerate(self.given)]
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A program with a trial; a network has its module, too."""
+    """A program with a trial; for a network also its torch module."""
 
     case: Case
     program: Program
@@ -44,7 +44,7 @@ class Bench:
 
     @property
     def text(self) -> str:
-        """The program."""
+        """The program's text."""
         return self.program.content.decode()
 
     @property
@@ -54,10 +54,10 @@ class Bench:
         return shape
 
     def check(self, found: NDArray[Any], who: str) -> None:
-        """Compare an output with what NumPy makes in double precision.
+        """Compare an output with the one that NumPy computes in double precision.
 
         Raises:
-            Miscompiled: it differs.
+            Miscompiled: the outputs differ.
         """
         (expected,), (most,) = self.trial.expected, self.trial.largest_errors
         if found.shape != expected.shape or found.dtype != self.trial.outputs[0].dtype:
@@ -68,11 +68,11 @@ class Bench:
 
 
 def open_bench(case: Case) -> Bench:
-    """Return a case's program and arrays; weights of our networks are random.
+    """Return a case's program and arrays; the weights of our networks are random.
 
     Raises:
         InputError, UnknownName: there is no such program.
-        MissingTool: MLIR is not installed, or torch, which networks come from.
+        MissingTool: MLIR is not installed, or torch for a network.
     """
     if case.group != NETWORK:
         found = MlirSource().load(case.name).program
@@ -88,10 +88,10 @@ def open_bench(case: Case) -> Bench:
 
 
 def _network(name: str) -> Any:
-    """Return one of our networks, or a module of torch that comes with the one input that it takes.
+    """Return one of our networks, or a torch module that comes with its only input.
 
     Raises:
-        InputError, UnknownName: there is no such module, or it comes without.
+        InputError, UnknownName: there is no such module, or it does not come with exactly one input.
     """
     from burnish.tasks.mlir_schedules.api.from_torch.loading import load_module
     from burnish.tasks.mlir_schedules.api.from_torch.networks import NETWORKS, Network
@@ -107,7 +107,7 @@ def _network(name: str) -> Any:
 
 
 def placed(array: NDArray[Any], place: int = 0) -> NDArray[Any]:
-    """Return a copy that begins at a multiple of 64 bytes."""
+    """Return a copy that begins at an address that is a multiple of 64 bytes."""
     copy = aligned(array.shape, array.dtype.type, place)
     copy[...] = array
     return copy

@@ -1,4 +1,4 @@
-"""The programs that are compared: held-out ones of each family, the large products, networks."""
+"""The compared programs: held-out ones of each family, large products, networks."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "rows": ("softmax", "layer-norm", "sum-rows", "sum-columns", "max-rows", "transpose"),
 }
-"""Of each group."""
+"""The families of each group."""
 GROUPS = (MATMUL, LARGE_MATMUL, *list(FAMILIES)[1:], NETWORK)
 
 COUNTS: Mapping[str, int] = {"matmul": 5, "conv2d": 3, "maxpool": 3, "add": 3, "relu": 2}
-"""Of held-out programs of a family; one of each other."""
+"""The number of held-out programs by family; each other family has one."""
 ALWAYS = ("matmul:512x512x512", "conv2d:56x56x64x64", "maxpool:112x112x64", "add:1024x1024x4")
 LARGE = "matmul:1024x1024x1024"
-LARGEST = 512  # extent of a matmul beside that
+LARGEST = 512  # extent of all other matmuls
 NETWORKS = ("resnet18", "mobilenet", "bert-layer", "gpt2-block")  # of burnish's from_torch.networks
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program and where it comes from."""
+    """A program to compare."""
 
-    name: str  # of a family, of NETWORKS, or of a module of torch: 'models.py:convnext'
+    name: str  # a family's program, one of NETWORKS, or a torch module: 'models.py:convnext'
     group: str  # one of GROUPS
 
     @property
     def op(self) -> str:
-        """The family of the program; a network is its own."""
+        """The family of the program; for a network its name."""
         return op_of(self.name)
 
     @property
     def split(self) -> str:
-        """The split that the program is in: train, test; no set has a network."""
+        """The split that the program is in: train or test; none for a network."""
         if self.group == NETWORK:
             return "none"
         return "test" if sets.is_held_out(self.name) else "train"
 
 
 def held_out(family: str) -> list[str]:
-    """Return held-out programs of a family, from the smallest to the largest, and those of ALWAYS."""
+    """Return held-out programs of a family, the smallest first, then its programs in ALWAYS."""
     named = [name for name in sets.names(family, "test") if name != LARGE]
     if family == MATMUL:
         named = [name for name in named if max(_extents(name)) <= LARGEST]
@@ -83,13 +83,13 @@ def every() -> list[Case]:
 
 
 def choose(groups: Sequence[str] = GROUPS, only: str = "*") -> list[Case]:
-    """Return the cases of some groups whose names a pattern has; several by commas.
+    """Return the cases of some groups whose names match a pattern; commas separate several patterns.
 
-    A pattern that is a name of a family's program of no set is a case of its own, and a module of torch.
+    A pattern that names a program outside the sets, or a torch module, adds that program as a case.
 
     Raises:
         UnknownName: there is no such group.
-        InputError: there is no such case.
+        InputError: no case matches.
     """
     if unknown := [group for group in groups if group not in GROUPS]:
         raise UnknownName.among("group of cases", unknown[0], GROUPS)
@@ -105,7 +105,7 @@ def choose(groups: Sequence[str] = GROUPS, only: str = "*") -> list[Case]:
 
 
 def op_of(name: str) -> str:
-    """Return the family of a program; a network is its own."""
+    """Return the family of a program; for a network its name."""
     family, _, rest = name.partition(":")
     return rest if family.endswith(".py") else family
 
@@ -114,7 +114,7 @@ def group_of(name: str) -> str:
     """Return the group of a program of a family.
 
     Raises:
-        InputError: the family is in none.
+        InputError: no group has the family.
     """
     family = name.partition(":")[0]
     if family.endswith(".py"):

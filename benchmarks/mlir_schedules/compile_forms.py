@@ -1,4 +1,4 @@
-"""A program as torch.compile makes it, for its shapes alone; weights of networks are constants."""
+"""A program compiled by torch.compile for static shapes; weights of networks are constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlir_schedules.torch_ops import FAMILIES
 
 
 def ways(bench: Bench) -> Iterator[Way]:
-    """Yield each way that has no output of its own, compiled."""
+    """Yield each way that does not take `out`, compiled."""
     into = {op.name for op in FAMILIES.get(bench.case.op, ()) if op.into}
     for way in torch_forms.written(bench, _compiled):
         if way.name not in into:
@@ -22,5 +22,5 @@ def ways(bench: Bench) -> Iterator[Way]:
 
 
 def _compiled(function: Any) -> Any:
-    torch.compiler.reset()  # which has a limit of programs
+    torch.compiler.reset()  # because it limits the number of compiled programs
     return torch.compile(function, dynamic=False, options={"freezing": True})

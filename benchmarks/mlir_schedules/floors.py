@@ -1,4 +1,4 @@
-"""What the ratios must hold, on machines with AVX-512 and with narrower vectors."""
+"""The least required ratios, on machines with AVX-512 and with narrower vectors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SINGLE = tuple(group for group in GROUPS if group != NETWORK)
 
 @dataclass(frozen=True)
 class Floor:
-    """A ratio over some groups' cases: the geometric mean, or the least."""
+    """A required ratio over some groups' cases: of the geometric mean, or of the slowest case."""
 
     text: str
     groups: tuple[str, ...]
     peer: str
-    wide: float  # with vectors of 64 bytes
-    narrow: float
+    wide: float  # the floor with vectors of 64 bytes
+    narrow: float  # the floor with narrower vectors
     least: bool = False
 
     def value(self, rows: Sequence[Row], ours: str = OURS) -> float:
-        """Return the ratio; not a number where the groups have no case with this peer."""
+        """Return the ratio; NaN if the groups have no case with this peer."""
         chosen = [row for row in rows if row.group in self.groups]
         if not self.least:
             return mean_ratio(chosen, self.peer, ours=ours)
@@ -32,7 +32,7 @@ class Floor:
         return min((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
 
     def floor(self, vector_bytes: int) -> float:
-        """Return what it must be at least."""
+        """Return the least ratio that is required."""
         return self.wide if vector_bytes >= 64 else self.narrow
 
 

@@ -1,4 +1,4 @@
-"""A program as IREE compiles it: its own text, for this machine's processor, in the caller's thread."""
+"""A program's own text compiled by IREE for this machine's processor; it runs in the caller's thread."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WAYS = {
     "default": (),
     "data-tiling": ("--iree-opt-data-tiling",),
 }
-"""What is passed besides."""
+"""Additional flags by way."""
 UNKNOWN = ("add", "sub", "mul", "div", "max", "min", "exp", "negf")
-"""Element-wise ops that its MLIR has no names of: it gets them as linalg.generic, which it makes of all."""
+"""Element-wise ops that IREE's MLIR does not have: it gets linalg.generic, to which it lowers all ops."""
 
 
 def ways(bench: Bench) -> Iterator[Way]:
-    """Yield each set of flags."""
+    """Yield a way for each set of flags."""
     for name, flags in WAYS.items():
         yield Way(name, partial(_make, bench, flags), _result)
 
@@ -54,7 +54,7 @@ def _make(bench: Bench, flags: tuple[str, ...]) -> Call:
     def call() -> Any:
         results = variants(1)
         invoke(function, arguments, results)
-        return config, results  # its memory is the device's
+        return config, results  # the config's device owns the results' memory
 
     return call
 
@@ -66,7 +66,7 @@ def _result(output: Any) -> Any:
 
 
 def program_text(text: str) -> str:
-    """Return a program without the ops that IREE cannot parse."""
+    """Return a program with the ops that IREE cannot parse as linalg.generic."""
     unknown = [f"linalg.{name}" for name in UNKNOWN if f"linalg.{name} " in text]
     if not unknown:
         return text

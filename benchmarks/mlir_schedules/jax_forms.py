@@ -1,4 +1,4 @@
-"""A program as JAX compiles it."""
+"""A program compiled by JAX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlir_schedules.benches import Bench
 from mlir_schedules.jax_ops import FAMILIES, Op
 from mlir_schedules.peers import Call, Way
 
-# Otherwise it computes in a thread of its own, and small programs wait for that more than they compute.
+# Otherwise JAX computes in another thread, and that thread's latency exceeds the time of small programs.
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 

@@ -1,4 +1,4 @@
-"""What a user of JAX would write for each family of programs; where there are several ways, all."""
+"""The ways in which a user of JAX would write each family of programs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _pool(image: Any, side: int = 2, largest: bool = True, layout: str = "nhwc")
 
 
 def _pool_shifts(image: Any, side: int = 2, largest: bool = True) -> Any:
-    """Return the same of an NHWC image, by the elements of each window one after the other."""
+    """Return a pool of an NHWC image that combines the elements of each window one after the other."""
     high, wide = ((extent - side) // 2 + 1 for extent in image.shape[1:3])
     parts = [
         image[:, i : i + 2 * high - 1 : 2, j : j + 2 * wide - 1 : 2] for i in range(side) for j in range(side)

@@ -1,4 +1,4 @@
-"""Ours as a C program has it: the function of a shared object, which is linked and loaded."""
+"""Our schedule as a C program calls it: a function of a shared object, linked and loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burnish.tasks.mlir_schedules.payload import KERNEL
 
 
 def load_linked(compiled: CompiledSchedule, arrays: Arrays) -> Callable[[], object]:
-    """Return a call of a schedule's C function with some arrays, the outputs filled with NaN before."""
+    """Return a call of a schedule's C function with some arrays; first fill the outputs with NaN."""
     for array in arrays[len(compiled.payload.inputs) :]:
         array.fill(np.nan)
     with tempfile.TemporaryDirectory() as folder:

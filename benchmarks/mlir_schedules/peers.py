@@ -1,4 +1,4 @@
-"""The peers: what a user of torch, its compiler, IREE or JAX would take in place of a schedule."""
+"""The peers: torch, torch.compile, IREE and JAX, as a user would use them in place of a schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from burnish.core.errors import BurnishError, Miscompiled, MissingTool, UnknownName
 from mlir_schedules.benches import Bench
 
-PEERS: Mapping[str, str] = {  # and the package that says which version it is
+PEERS: Mapping[str, str] = {  # the package whose version is reported, by peer
     "torch": "torch",
     "compile": "torch",
     "iree": "iree-base-compiler",
@@ -22,35 +22,35 @@ PEERS: Mapping[str, str] = {  # and the package that says which version it is
 }
 TITLES = {"torch": "torch", "compile": "torch.compile", "iree": "IREE", "jax": "JAX"}
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-LONGEST = 200  # of a message
-FAILURES = (BurnishError, RuntimeError, ValueError, TypeError, OSError)  # what compilers raise
+LONGEST = 200  # characters of a message
+FAILURES = (BurnishError, RuntimeError, ValueError, TypeError, OSError)  # errors that compilers raise
 
 Call = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way in which a peer computes a program; to make it is free: compilation, layouts of weights."""
+    """One way in which a peer computes a program; compiling and laying out weights (`make`) are not timed."""
 
     name: str
-    make: Callable[[], Call]  # returns what computes once, and returns the output when it is there
-    result: Callable[[Any], NDArray[Any]]  # the output as the program has it
+    make: Callable[[], Call]  # returns a function that computes once and returns the finished output
+    result: Callable[[Any], NDArray[Any]]  # converts that output to the program's layout
 
 
 @dataclass(frozen=True)
 class Form:
-    """A way that is ready and right."""
+    """A way that is compiled and has passed the check."""
 
     name: str
     call: Call
 
 
 def load(peer: str) -> Callable[[Bench], Iterator[Way]]:
-    """Return a peer's ways of a program.
+    """Return the function that yields a peer's ways of a program.
 
     Raises:
         UnknownName: there is no such peer.
-        MissingTool: it is not installed.
+        MissingTool: the peer is not installed.
     """
     if peer not in PEERS:
         raise UnknownName.among("peer", peer, PEERS)
@@ -65,7 +65,7 @@ def load(peer: str) -> Callable[[Bench], Iterator[Way]]:
 
 
 def forms(peer: str, bench: Bench, failed: dict[str, str]) -> Iterator[Form]:
-    """Yield each form of a peer, called once and compared; note why others are none.
+    """Yield each form of a peer, called once and compared; add the errors of other ways to `failed`.
 
     Raises:
         MissingTool: the peer is not installed.
@@ -85,12 +85,12 @@ def forms(peer: str, bench: Bench, failed: dict[str, str]) -> Iterator[Form]:
 
 
 def versions(peers: list[str]) -> dict[str, str]:
-    """Return which versions of the peers are installed."""
+    """Return the installed versions of the peers."""
     return {peer: version(PEERS[peer]) for peer in peers}
 
 
 def _line(error: Exception) -> str:
-    """Return what an error says, in a line."""
+    """Return an error's message in one line of at most LONGEST characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if "error:" in line] or lines or [""]
     name = "" if isinstance(error, Miscompiled) else f"{type(error).__name__}: "

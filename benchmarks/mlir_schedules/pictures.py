@@ -1,4 +1,4 @@
-"""What is drawn, in one picture: speed-ups by op, their means, each program, the curve of a training."""
+"""The picture: speed-ups by op, their means, the speed-ups by program, a training curve."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 STYLE: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
 GRID = "#e5e5e5"
-ROW_INCHES = 0.17  # of a program
+ROW_INCHES = 0.17  # height of a program's row
 RETURNS, RATIOS = ("return",), ("validation/ratio", "validation")
 
 
 def draw(
     rows: Sequence[Row], peers: Sequence[str], picture: Path, log: Sequence[Mapping[str, Any]] = ()
 ) -> None:
-    """Draw three plots, or four: a training's curve.
+    """Draw three plots, or four with a training curve.
 
     Args:
-        rows: What was measured.
-        peers: Whom ours is compared with, and the naive lowering.
-        picture: Where it goes.
-        log: The lines of a training's log, if there was one.
+        rows: The measured cases.
+        peers: The peers, and the naive lowering.
+        picture: The file to write.
+        log: The lines of a training log, if there is one.
     """
     ops = list(dict.fromkeys(row.op for row in rows))
     height = 3.6 + ROW_INCHES * (len(ops) + len(rows))
@@ -56,7 +56,7 @@ def draw(
 
 
 def _points(axes: Axes, named: Mapping[str, Sequence[Row]], peers: Sequence[str]) -> None:
-    """Plot a line of points for each name: the ratio to each peer."""
+    """Plot a row of points for each name: its ratio to each peer."""
     places = range(len(named))
     for number, peer in enumerate(peers):
         ratios = [mean_ratio(rows, peer) for rows in named.values()]
@@ -90,7 +90,7 @@ def _means(axes: Axes, rows: Sequence[Row], peers: Sequence[str]) -> None:
 
 
 def _curve(axes: Axes, log: Sequence[Mapping[str, Any]]) -> None:
-    """Plot the return, or the ratio on validation programs, of a training against its steps."""
+    """Plot a training's return, and its ratio on validation programs, against its steps."""
     axes.set_title("Training", loc="left", size=10)
     for number, names in enumerate((RETURNS, RATIOS)):
         points = [

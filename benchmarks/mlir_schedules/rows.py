@@ -1,4 +1,4 @@
-"""What was measured of a case, a line of JSON, and the ratios in it."""
+"""A case's measurements, kept as a line of JSON, and their ratios."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from burnish.core.errors import InputError
 from mlir_schedules.cases import op_of
 
 NAIVE, OURS = "naive", "burnish"
-CALLED = "called"  # ours, from Python as the peers are, not from a loop of machine code
-LINKED = "linked"  # ours, as the C function of a shared object
+CALLED = "called"  # our schedule, called from Python like the peers, not from a loop of machine code
+LINKED = "linked"  # our schedule, called as the C function of a shared object
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Row:
     machine: Mapping[str, Any]  # cpu, vector_bytes, versions
     trace: Sequence[str]
     origin: str  # of the trace
-    samples: Mapping[str, Sequence[float]]  # CPU seconds of a call; of a peer by form, as torch/matmul
-    failed: Mapping[str, str]  # peers, or forms of them, that compute something else or nothing, and why
+    samples: Mapping[str, Sequence[float]]  # CPU seconds of a call; a peer's keys are forms: torch/matmul
+    failed: Mapping[str, str]  # the reasons by peer or form that gave a wrong result or none
 
     @property
     def op(self) -> str:
@@ -41,18 +41,18 @@ class Row:
         return op_of(self.case)
 
     def seconds(self, who: str) -> float:
-        """Return the median seconds of a call, of a peer those of its best form; infinite without any."""
+        """Return the median seconds of a call (of a peer's best form); infinity without samples."""
         of = [samples for name, samples in self.samples.items() if name == who or name.startswith(f"{who}/")]
         return min(map(statistics.median, of), default=math.inf)
 
     def form(self, peer: str) -> str:
-        """Return the name of a peer's best form, "" where it has none."""
+        """Return the name of a peer's best form, or "" if it has no form."""
         names = [name for name in self.samples if name.startswith(f"{peer}/")]
         best = min(names, key=lambda name: statistics.median(self.samples[name]), default="")
         return best.partition("/")[2]
 
     def ratio(self, *peers: str, ours: str = OURS) -> float:
-        """Return how many times faster ours is than the best of some peers."""
+        """Return the time of the fastest of some peers, divided by ours."""
         return min(map(self.seconds, peers)) / self.seconds(ours)
 
 
@@ -60,7 +60,7 @@ def read(path: Path) -> list[Row]:
     """Return the rows of a file.
 
     Raises:
-        InputError: a line is none.
+        InputError: a line is not a row.
     """
     try:
         return [Row(**json.loads(line)) for line in path.read_text().splitlines()]
@@ -69,6 +69,6 @@ def read(path: Path) -> list[Row]:
 
 
 def mean_ratio(rows: Iterable[Row], *peers: str, ours: str = OURS) -> float:
-    """Return the geometric mean of ratios, of the rows that have them; not a number without any."""
+    """Return the geometric mean of the ratios of the rows that have them; NaN without any."""
     found = [row.ratio(*peers, ours=ours) for row in rows]
     return mean(ratio for ratio in found if math.isfinite(ratio) and ratio > 0)

@@ -1,4 +1,4 @@
-"""What is printed: each case beside each peer, means by op, then what the ratios must hold."""
+"""The printed tables: each case with each peer, means by op, then the required ratios."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mlir_schedules.floors import FLOORS
 from mlir_schedules.peers import TITLES
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
 
-RATES = (MATMUL, LARGE_MATMUL, "product", "conv")  # groups of which GFLOP/s say more than microseconds
+RATES = (MATMUL, LARGE_MATMUL, "product", "conv")  # groups shown in GFLOP/s, which say more than microseconds
 GIGA = 1e9
 
 
 def cases_tables(rows: Sequence[Row], peers: Sequence[str]) -> Iterable[Table]:
-    """Yield a table for each group: what a call takes, and how many times faster ours is than each peer."""
+    """Yield a table for each group: the time or rate of a call, and each peer's time divided by ours."""
     for group in GROUPS:
         chosen = [row for row in rows if row.group == group]
         if chosen:
@@ -45,7 +45,7 @@ def _group_table(group: str, rows: Sequence[Row], peers: Sequence[str]) -> Table
 
 
 def means_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
-    """Return the geometric means of the ratios: by op, by group, of all ops, of all networks."""
+    """Return the geometric means of the ratios: by op, by group (networks are one), and of all ops."""
     against = (*peers, NAIVE)
     table = Table(title="geometric means of the others' times / ours", title_justify="left")
     table.add_column("of")
@@ -67,7 +67,7 @@ def _add(table: Table, title: str, rows: Sequence[Row], against: Sequence[str]) 
 
 
 def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
-    """Return which way of each peer was the fastest."""
+    """Return the table of each peer's fastest form."""
     table = Table(title="the fastest form of each peer", title_justify="left")
     for name in ("case", *peers):
         table.add_column(name)
@@ -77,7 +77,7 @@ def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
 
 
 def alone_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
-    """Return the geometric means beside each form alone, as who takes one of them for all programs has it."""
+    """Return the geometric means over each single form, for a user who takes one form for all programs."""
     groups = [group for group in GROUPS if any(row.group == group for row in rows)]
     table = Table(title="geometric means of one form's times / ours", title_justify="left")
     table.add_column("form")
@@ -91,7 +91,7 @@ def alone_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
 
 
 def failures_table(rows: Iterable[Row]) -> Table | None:
-    """Return who computed something else or nothing, and why; None where there is nobody."""
+    """Return the peers and forms that gave a wrong result or none, with the reasons; None without any."""
     table = Table(title="left out", title_justify="left")
     for name in ("case", "who", "why"):
         table.add_column(name, overflow="fold")
@@ -102,7 +102,7 @@ def failures_table(rows: Iterable[Row]) -> Table | None:
 
 
 def floors_table(rows: Sequence[Row]) -> Table:
-    """Return each ratio that must hold something: by a loop of machine code, and as users call it."""
+    """Return each required ratio with its value in a loop of machine code, from Python, and linked."""
     table = Table(title="what must hold", title_justify="left")
     for name in ("what", "at least", "measured", "called from Python", "linked", ""):
         table.add_column(name, justify="left" if name in ("what", "") else "right")

@@ -1,4 +1,4 @@
-"""A program as torch computes it, op by op, in the layout that suits it."""
+"""A program computed by torch, op by op, in each memory format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlir_schedules.torch_ops import FAMILIES, Op
 
 torch.set_num_threads(1)
 
-FILTERS = {"nhwc": (3, 2, 0, 1), "nchw": (0, 1, 2, 3)}  # from the program's to FCHW
+FILTERS = {"nhwc": (3, 2, 0, 1), "nchw": (0, 1, 2, 3)}  # permutations of the program's filters to FCHW
 Compile = Callable[[Any], Any]
 
 
@@ -27,7 +27,7 @@ def ways(bench: Bench) -> Iterator[Way]:
 
 
 def written(bench: Bench, compiled: Compile) -> Iterator[Way]:
-    """Yield the ways of a program, whose functions or modules are compiled before they are called."""
+    """Yield the ways of a program; `compiled` transforms each function or module before the calls."""
     if bench.network:
         layouts = ("contiguous", "channels_last") if len(bench.network.shape) == 4 else ("contiguous",)
         for layout in layouts:
@@ -37,7 +37,7 @@ def written(bench: Bench, compiled: Compile) -> Iterator[Way]:
 
 
 def tensors(bench: Bench, op: Op) -> list[Tensor]:
-    """Return a program's arguments as an op takes them: images NCHW, filters FCHW, in its memory format."""
+    """Return a program's arguments as an op takes them: images NCHW, filters FCHW, in the op's format."""
     given = [torch.from_numpy(array) for array in bench.trial.inputs]
     if not op.roles:
         return list(op.prepared(given))
@@ -82,7 +82,7 @@ def _turned(tensor: Tensor, role: str, layout: str) -> Tensor:
 
 
 def _in_format(tensor: Tensor, name: str) -> Tensor:
-    """Return a tensor of 4 dimensions in a memory format, at a multiple of 64 bytes."""
+    """Return a tensor of 4 dimensions in a memory format, at an address that is a multiple of 64 bytes."""
     if name == "contiguous":
         return torch.from_numpy(placed(tensor.contiguous().numpy()))
     return torch.from_numpy(placed(tensor.permute(0, 2, 3, 1).contiguous().numpy())).permute(0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""What a user of torch would write for each family of programs; where there are several ways, all."""
+"""The ways in which a user of torch would write each family of programs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Op:
 
     function: Callable[..., Any]
     name: str
-    roles: str = ""  # of images: what each argument is: i(mage), w(eights), d(epthwise weights)
+    roles: str = ""  # of ops on images, a letter for each argument: i(mage), w(eights), d(epthwise weights)
     layout: str = ""  # of the program's images
-    into: bool = False  # it takes `out`, which it writes
-    prepared: Callable[[Sequence[Tensor]], Sequence[Tensor]] = tuple  # weights in another layout
+    into: bool = False  # the function takes `out` and writes to it
+    prepared: Callable[[Sequence[Tensor]], Sequence[Tensor]] = tuple  # puts weights into another layout
 
 
 def _conv(image: Any, weights: Any, **how: Any) -> Any:
@@ -80,7 +80,7 @@ def _layer_norm(a: Any, scale: Any, shift: Any) -> Any:
 
 
 def _turned(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Store the second one, a matrix of weights, as a linear layer has it."""
+    """Transpose the second tensor, a weight matrix, to the layout of a linear layer."""
     return [tensors[0], tensors[1].t().contiguous(), *tensors[2:]]
 
 

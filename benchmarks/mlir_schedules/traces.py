@@ -1,4 +1,4 @@
-"""Ours: the trace that a program is scheduled by: of a file, written by hand, or searched."""
+"""The trace that schedules a program: from a file, written by hand, or searched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NONE, HAND = "naive", "hand"
 
 @dataclass(frozen=True)
 class Found:
-    """A trace, where it comes from, and how many seconds it took to find."""
+    """A trace, its origin, and the seconds that finding it took."""
 
     trace: tuple[str, ...]
     origin: str
@@ -31,10 +31,10 @@ class Found:
 
 
 class KnownTraces:
-    """Traces by the digests and by the names of their programs; the one of the least cost counts."""
+    """The traces of least cost, by the digests and by the names of their programs."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], origin: str) -> None:
-        """Take rows of results: program, digest, trace, cost; only the first and the third must be there."""
+        """Take rows of results with `program` and `trace`, and optionally `digest` and `cost`."""
         self.origin = origin
         self._best: dict[str, tuple[float, tuple[str, ...]]] = {}
         for row in rows:
@@ -44,16 +44,16 @@ class KnownTraces:
                     self._best[key] = found
 
     def find(self, program: Program) -> Found | None:
-        """Return a program's trace."""
+        """Return a program's trace, None if it has none."""
         known = self._best.get(program.digest) or self._best.get(program.name)
         return Found(known[1], self.origin) if known else None
 
 
 def read_traces(path: Path) -> KnownTraces:
-    """Read what `burnish optimize --result FILE` writes.
+    """Read a file that `burnish optimize --result FILE` wrote.
 
     Raises:
-        InputError: there is no such file, or a line is no such row.
+        InputError: there is no such file, or a line is not a result.
     """
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; burnish optimize --result {path} writes one")
@@ -68,7 +68,7 @@ def read_traces(path: Path) -> KnownTraces:
 
 
 def searched(program: Program, method: str, seconds: float) -> Found:
-    """Return what a method of `burnish evaluate` finds within some seconds.
+    """Return the trace that a method of `burnish evaluate` finds within some seconds.
 
     Raises:
         UnknownName: there is no such method.
@@ -79,7 +79,7 @@ def searched(program: Program, method: str, seconds: float) -> Found:
 
 
 def scheduled(program: Program, trace: Sequence[str]) -> ScheduleSession:
-    """Return a program after a trace.
+    """Return the session of a program after a trace.
 
     Raises:
         InputError: an entry cannot be applied; the message says which.
@@ -116,9 +116,9 @@ BY_HAND: Mapping[str, Sequence[str]] = {
         *("decompose", "vectorize", "hoist", "unroll(2)", "unroll(2)"),
     ),
 }
-"""For vectors of 32 bytes."""
+"""Traces for vectors of 32 bytes."""
 
 
 def by_hand() -> KnownTraces:
-    """Return the schedules that were written by hand, of a few programs."""
+    """Return the hand-written schedules of a few programs."""
     return KnownTraces(({"program": name, "trace": trace} for name, trace in BY_HAND.items()), HAND)

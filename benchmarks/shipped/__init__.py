@@ -1,13 +1,14 @@
-"""Whole projects that others wrote, built and linked as they are shipped: what ships.py measures.
+"""Whole third-party projects, built and linked as they are shipped; ships.py and others measure them.
 
-projects.toml  Debian's: how each is built, what it is run on, its own tests
-inputs/        the scripts that they are run on
+projects.toml  Debian's projects: builds, runs and their own tests
+inputs/        scripts that the programs run
 texts          generated inputs
-projects       a project, and where its sources come from
+projects       a project, with its fetched sources
 debian         upstream's sources, as Debian has them
-compilers      the columns
-building       a project by a compiler: linked, stripped programs
-running        outputs, user time, test suites
-rows           one project by one compiler beside clang -Oz: a line of JSON
-tables         what is printed
+compilers      the compared compilers, which are the tables' columns
+building       a project built by a compiler: linked, stripped programs
+inlined        a project's modules before the passes, and their objects for given inlining answers
+running        outputs, CPU time, test suites
+rows           one project by one compiler, compared with clang -Oz: a line of JSON
+tables         the printed tables
 """

@@ -1,4 +1,4 @@
-"""A project by a compiler: its objects, then its programs, linked and stripped."""
+"""Builds of a project by a compiler: its objects, then its programs, linked and stripped."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Built:
     """A project as one compiler built it."""
 
     folder: Path
-    programs: dict[str, str]  # names and paths; helpers too
-    objects: dict[str, int]  # loaded bytes of each object, by name; of LTO's, 0
+    programs: dict[str, str]  # paths by name, including helpers
+    objects: dict[str, int]  # loaded bytes of each object, by name; 0 for LTO's objects
     wall_seconds: float  # of compiling and linking with all jobs
     cpu_seconds: float
 
 
 def build(project: Project, compiler: Compiler, folder: Path, *, tables: bool, jobs: int) -> Built:
-    """Build a project into a folder; what stands there from the same commands is not built again.
+    """Build a project into a folder, or return the existing build of the same recipe.
 
     Raises:
-        InputError: it does not build; the message is what was printed last.
+        InputError: the build fails; the message has the last lines of its output.
     """
     note = folder / "built.json"
     recipe = repr(
@@ -63,7 +63,7 @@ def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, job
         driver += ["--report", str(folder / "cc.jsonl")]
     compiling = [*driver, *compiler.compile_flags(project.language, tables=tables), *project.flags, "-c"]
     start, before = time.perf_counter(), _cpu_seconds()
-    # the largest first: they take longest
+    # the largest first, because they take longest
     order = sorted(sources, key=lambda source: -source.stat().st_size)
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda source: run([*compiling, source, "-o", objects[source]], folder), order))
@@ -79,10 +79,10 @@ def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, job
 
 
 def configure_seconds(project: Project, compiler: Compiler) -> float:
-    """Return how long the project's own configure script takes with a compiler, in a copy of its sources.
+    """Return the seconds of the project's own configure script with a compiler, in a copy of its sources.
 
     Raises:
-        InputError: it fails.
+        InputError: the script fails.
     """
     words = [*compiler.driver("c")]
     with tempfile.TemporaryDirectory(prefix="burnish-configure-") as scratch:
@@ -96,10 +96,10 @@ def configure_seconds(project: Project, compiler: Compiler) -> float:
 
 
 def run(command: Sequence[str | Path], directory: Path) -> str:
-    """Run a command and return what it printed.
+    """Run a command and return its output.
 
     Raises:
-        InputError: it failed.
+        InputError: the command fails.
     """
     words = [str(word) for word in command]
     done = subprocess.run(
@@ -114,7 +114,7 @@ def run(command: Sequence[str | Path], directory: Path) -> str:
 
 
 def object_name(source: Path, root: Path) -> str:
-    """Return the file name of a source's object."""
+    """Return the name of a source's object file."""
     inside = source.relative_to(root) if source.is_relative_to(root) else Path(source.name)
     return re.sub(r"[^\w.+-]", "_", str(inside)) + ".o"
 

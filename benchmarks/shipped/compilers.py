@@ -1,4 +1,4 @@
-"""The columns: compilers, with the options that make programs small."""
+"""The compared compilers, with options for small programs; each is a column of the tables."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 from burnish.core.errors import MissingTool
 from burnish.llvm.toolchain import find_tool
 
-# "burnish cc" and lld are found beside this Python, activated or not
+# so that "burnish cc" and lld are found next to this Python, also without an activated environment
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 ENVIRONMENT = os.environ | {"PATH": PATH, "LC_ALL": "C"}
 SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fPIE")
 LINK = ("-pie", "-Wl,--gc-sections", "-fuse-ld=lld", "-s")
 WITHOUT_TABLES = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
-# The system's C++ library and start files, as gcc links them: programs then differ by their own code alone.
+# The system's C++ library and start files, as gcc links them, so that programs differ only by their own code.
 _CLANG_LINK = ("-rtlib=libgcc", "-unwindlib=libgcc")
 _CLANG_CXX = ("-stdlib=libstdc++",)
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """One column."""
+    """A compiler and its options."""
 
     name: str
     cc: tuple[str, ...]
     cxx: tuple[str, ...]
-    flags: tuple[str, ...]  # of both compiling and linking
+    flags: tuple[str, ...]  # for both compiling and linking
     is_clang: bool = True
 
     def driver(self, language: str) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class Compiler:
         return self.cxx if language == "c++" else self.cc
 
     def compile_flags(self, language: str, *, tables: bool) -> tuple[str, ...]:
-        """Return the options for each file; `tables` says whether it has asynchronous unwind tables."""
+        """Return the options for each file, with or without asynchronous unwind tables."""
         library = _CLANG_CXX if self.is_clang and language == "c++" else ()
         return (*self.flags, *SECTIONS, *library, *(() if tables else WITHOUT_TABLES))
 
@@ -49,7 +49,7 @@ class Compiler:
         return (*self.flags, *LINK, *((*_CLANG_LINK, *library) if self.is_clang else ()))
 
     def version(self) -> str:
-        """Return the first line that the compiler says about itself."""
+        """Return the first line of the compiler's --version."""
         command = [*self.cc, "--version"]
         if self.cc[:1] == ("burnish",):
             command = [str(find_tool("clang")), "--version"]
@@ -59,7 +59,7 @@ class Compiler:
 
 
 def built_in() -> dict[str, Compiler]:
-    """Return the compilers that burnish is compared with, by name; the first is the baseline of all."""
+    """Return the compilers that burnish is compared with, by name; the first is the baseline."""
     clang = ((str(find_tool("clang")),), (str(find_tool("clang++")),))
     gcc = (("gcc",), ("g++",))
     outliner = ("-mllvm", "-enable-machine-outliner=always")
@@ -96,7 +96,7 @@ def of_command(command: str) -> Compiler:
 
 
 def check(compiler: Compiler) -> None:
-    """Raise MissingTool where a compiler is not installed."""
+    """Raise MissingTool if a compiler is not installed."""
     for command in (compiler.cc[0], compiler.cxx[0]):
         if not shutil.which(command, path=PATH):
             raise MissingTool(

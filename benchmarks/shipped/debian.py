@@ -1,4 +1,4 @@
-"""Upstream's sources as Debian's (or a derivative's) archive has them, by the machine's own apt."""
+"""Upstream's sources from Debian's (or a derivative's) archive, fetched by the machine's own apt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ETC = Path("/etc/apt")
 
 @dataclass(frozen=True)
 class Archive:
-    """A source archive that was fetched and checked by apt."""
+    """A source archive that apt has fetched and verified."""
 
     path: Path
     version: str  # upstream's
@@ -23,10 +23,11 @@ class Archive:
 
 
 def fetch_archive(package: str, directory: Path) -> Archive:
-    """Return upstream's archive of a source package; what is in the folder already is not fetched again.
+    """Return upstream's archive of a source package; an archive in the folder is not fetched again.
 
-    apt checks it against the archive's signed index. Nothing of the machine's own apt configuration is
-    changed: its sources are read, and asked for source packages in a configuration of this folder's own.
+    apt verifies the file against the signed index of Debian's archive. The machine's apt configuration is not
+    changed: its list of sources is read, and a separate configuration in the folder has their source
+    packages.
 
     Raises:
         InputError: apt has no such package, or cannot fetch it.
@@ -43,7 +44,7 @@ def fetch_archive(package: str, directory: Path) -> Archive:
 
 
 def unpack(archive: Archive, directory: Path) -> None:
-    """Unpack what is in the one folder of an archive into a folder that is not there yet."""
+    """Unpack the only folder in an archive as a new folder."""
     unpacked = directory.with_name(f"{directory.name}.unpacking")
     with tarfile.open(archive.path) as tar:
         tar.extractall(unpacked, filter="data")
@@ -55,11 +56,11 @@ def unpack(archive: Archive, directory: Path) -> None:
 
 
 def source_lines(text: str, *, one_line: bool) -> str:
-    """Return the source packages' entries of a list of sources, for a file of the same format.
+    """Return the source-package entries for a list of apt sources, in the same format.
 
     Args:
-        text: Of sources.list (one line an entry) or of a .sources file (deb822: fields, blank lines between).
-        one_line: Which of the two.
+        text: A sources.list (an entry in each line) or a .sources file (deb822: stanzas of fields).
+        one_line: Whether the text is a sources.list.
     """
     if one_line:
         lines = [line.split() for line in text.splitlines()]
@@ -72,14 +73,14 @@ def source_lines(text: str, *, one_line: bool) -> str:
         fields = [line for line in stanza.splitlines() if line and not line.startswith("#")]
         given = {name.lower(): value.split() for name, _, value in (line.partition(":") for line in fields)}
         if "main" not in given.get("components", []) or given.get("enabled") == ["no"]:
-            continue  # other archives than the distribution's have none, and often no sources
+            continue  # third-party archives have no `main` component, and often no sources
         kept = [line for line in fields if not line.lower().startswith("types:")]
         stanzas.append("\n".join(["Types: deb-src", *kept]) + "\n")
     return "\n".join(stanzas)
 
 
 def _own_apt(folder: Path) -> list[str]:
-    """Return apt-get with a configuration in a folder, its lists up to date."""
+    """Return the apt-get command with a configuration in a folder; fetch its package lists once."""
     for name in ("parts", "lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for path in [ETC / "sources.list", *sorted((ETC / "sources.list.d").glob("*"))]:
@@ -91,7 +92,7 @@ def _own_apt(folder: Path) -> list[str]:
         "Dir::Etc::sourceparts": folder / "parts",
         "Dir::State::lists": folder / "lists",
         "Dir::Cache": folder / "cache",
-        "APT::Sandbox::User": "root",  # the folder may not be readable to another
+        "APT::Sandbox::User": "root",  # because other users may not be able to read the folder
     }
     apt = ["apt-get", "-q", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
     if not list((folder / "lists").glob("*Sources*")):

@@ -1,7 +1,7 @@
-"""A project as modules before any pass, and objects of them again when it is known what is inlined.
+"""A project's modules before any pass, and their objects for given inlining answers.
 
-A module is one file, or all files of a program as lld resolves them. Objects are made by clang, of the
-module's bitcode, by the options with which it compiles the file.
+A module is one file, or all files of a program as lld resolves them. clang generates the objects from
+bitcode, with the options with which it compiles the file.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from shipped.building import Built, object_name
 from shipped.compilers import Compiler
 from shipped.projects import Project
 
-DEADLINE_SECONDS = 600.0  # of a step of clang's
+DEADLINE_SECONDS = 600.0  # for each clang process
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is compiled as one."""
+    """A module that is compiled to one object."""
 
-    program: Program  # its module
-    pattern: ClangJob = field(repr=False)  # by whose options its code is generated
-    objects: tuple[str, ...]  # the names of those in whose place its object comes
+    program: Program  # the module
+    pattern: ClangJob = field(repr=False)  # the job whose options generate its code
+    objects: tuple[str, ...]  # the names of the build's objects that the object replaces
 
     def write(self, answers: Trace, path: Path) -> int:
-        """Write its object under some answers; return how many calls LLVM asks about."""
+        """Write the object for some answers; return the number of calls that LLVM asks about."""
         session = TASK.open(self.program)
         assert isinstance(session, InliningSession)
         session.replay(answers)
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Inlined:
-    """A program of a project, its parts, and the build in whose place others are linked."""
+    """A program of a project, its parts, and the build whose objects they replace."""
 
     project: Project
     name: str
@@ -62,7 +62,7 @@ class Inlined:
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What it is linked of, in the linker's order."""
+        """The sources of the program's objects, in the linker's order."""
         return (*self.project.programs[self.name], *self.project.sources)
 
     def files(self) -> list[Part]:
@@ -70,7 +70,7 @@ class Inlined:
         return [self._part(source) for source in self.sources]
 
     def whole(self) -> Part:
-        """Return all files as one part, in which only what others need is visible."""
+        """Return all files as one part, in which only the symbols needed outside are visible."""
         files = self.files()
         units = [ProgramUnit(part.program.content, part.pattern.command, 1.0, "") for part in files]
         job, folder = self._link_job(), self.folder / "whole"
@@ -84,7 +84,7 @@ class Inlined:
         return Part(program, pattern(units, is_shared=False), tuple(paths.values()))
 
     def link(self, objects: Mapping[Part, Path], output: Path) -> Linked:
-        """Link the program with other objects, and return what it loads."""
+        """Link the program with other objects, and return its sizes."""
         others = {self._object(name): path for part, path in objects.items() for name in part.objects}
         words: dict[int, tuple[Path, ...]] = {}
         given: set[Path] = set()

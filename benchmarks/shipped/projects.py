@@ -1,4 +1,4 @@
-"""A project: its files, programs, runs and tests; Debian's, and those of packages of burnish.llvm.corpora."""
+"""Projects, with files, programs, runs and tests: Debian's, and the packages of burnish.llvm.corpora."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from burnish.llvm.toolchain import find_tool
 from shipped.debian import Archive, fetch_archive, unpack
 
 TABLE = Path(__file__).with_name("projects.toml")
-WARNINGS = ("-w",)  # a project's own are no concern of ours
+WARNINGS = ("-w",)  # warnings about the projects are not of interest
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project whose sources are there, ready to be compiled."""
+    """A project with fetched sources, ready to compile."""
 
     name: str
     version: str
     sha256: str  # of its archive
     root: Path
-    sources: tuple[Path, ...]  # what all of its programs are linked of
-    programs: Mapping[str, tuple[Path, ...]]  # each with the sources of its own
+    sources: tuple[Path, ...]  # linked into all of its programs
+    programs: Mapping[str, tuple[Path, ...]]  # additional sources of each program
     helpers: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     language: str = "c"
     flags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()  # shell commands; see projects.toml
     tests: tuple[str, ...] = ()
-    configure: str = ""  # a shell command in a copy of the sources; "" where it has none
-    inputs: Path | None = None  # None: those that texts.py writes
+    configure: str = ""  # a shell command in a copy of the sources; "" for projects without a script
+    inputs: Path | None = None  # None: the inputs that texts.py writes
 
 
 def project_names() -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def load_project(name: str, directory: Path) -> Project:
 
     Raises:
         UnknownName: there is no such project.
-        InputError: its sources cannot be fetched, or are not what the table says.
+        InputError: its sources cannot be fetched or prepared, or do not match projects.toml.
     """
     if name in (table := _table()):
         return _of_debian(name, table[name], directory)
@@ -105,7 +105,7 @@ def _of_debian(name: str, row: Mapping[str, Any], directory: Path) -> Project:
 
 
 def _archive(row: Mapping[str, Any], directory: Path) -> Archive:
-    """Return the sources' archive: Debian's, or one that burnish.llvm.corpora has pinned."""
+    """Return the sources' archive: Debian's, or one that burnish.llvm.corpora pins."""
     if "sdist" not in row:
         return fetch_archive(row["package"], directory)
     package = find_package(row["sdist"])
@@ -144,7 +144,7 @@ def _prepare(name: str, row: Mapping[str, Any], root: Path) -> None:
 
 
 def _named_from(root: Path) -> str:
-    """Return the option by which assertions name files from a folder: where it is changes no size."""
+    """Return the option for relative file names in assertions, so that the folder does not change sizes."""
     return f"-fmacro-prefix-map={root}/="
 
 
@@ -160,7 +160,7 @@ def _of_workloads(name: str, directory: Path) -> Project:
         programs={name: (recipe.folder / "driver.c",)},
         flags=(*FLAGS, _named_from(root), *recipe.flags, *recipe.include_flags(root)),
         libraries=recipe.libraries,
-        # the large inputs are half a second and more at -O2
+        # large inputs are left out: they take half a second and more at -O2
         runs=tuple(
             f"{{{name}}} {shlex.join(run.arguments)}"
             for run in recipe.runs

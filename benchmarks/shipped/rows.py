@@ -1,4 +1,4 @@
-"""One project by one compiler beside clang -Oz: a line of JSON."""
+"""Rows: one project by one compiler, compared with clang -Oz, as a line of JSON."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Bench:
-    """How every project is measured."""
+    """The settings for measuring every project."""
 
     folder: Path  # of builds
     inputs: Path
     baseline: Compiler
     rounds: int  # of timing; 0: no run is timed
     jobs: int
-    configuring: tuple[Compiler, ...] = ()  # those whose time in configure scripts is measured
+    configuring: tuple[Compiler, ...] = ()  # compilers whose time in configure scripts is measured
 
 
 def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool) -> Row:
-    """Build a project by a compiler and by the baseline, and compare what they ship.
+    """Build a project by a compiler and by the baseline, and compare the programs.
 
     Raises:
-        InputError: one of them does not build, or the baseline's own build fails.
+        InputError: a build fails, or a run of the baseline's program fails or is not repeatable.
     """
     inputs = project.inputs or bench.inputs
     before = _build(bench, project, bench.baseline, tables)
@@ -86,7 +86,8 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
 def _paired_ratio(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> float | None:
     """Return the geometric mean, over runs, of the median of the rounds' new / old; None without any.
 
-    What a processor takes may change by a third from one second to the next, for both: a round is short.
+    A processor's speed may change by a third within a second. A round is short, so that this affects both
+    builds.
     """
     paired = [
         [b / a for a, b in zip(*rounds, strict=True) if a > 0 and b > 0]
@@ -104,7 +105,7 @@ def machine() -> str:
 
 
 def read_rows(path: Path) -> dict[tuple[str, str, bool], Row]:
-    """Return the rows of a file by (project, compiler, tables); none where it is not there."""
+    """Return the rows of a file by (project, compiler, tables); no rows if there is no file."""
     rows = read_json_lines(path, json_object) if path.exists() else []
     return {(row["project"], row["compiler"], row["tables"]): row for row in rows}
 
@@ -130,7 +131,7 @@ def _sizes(program: Path) -> Row:
 
 
 def _difference(project: Project, expected: list[Ran], found: list[Ran]) -> str:
-    """Return "" where both did the same, else what differs first."""
+    """Return the first difference between two lists of runs, or "" if they are equal."""
     for command, one, other in zip(project.runs, expected, found, strict=True):
         if one.digest != other.digest:
             if one.code != other.code:
@@ -140,7 +141,7 @@ def _difference(project: Project, expected: list[Ran], found: list[Ran]) -> str:
 
 
 def first_difference(before: bytes, after: bytes) -> str:
-    """Return the first lines that differ."""
+    """Return the first pair of lines that differ, with their number."""
     texts = [text.decode(errors="replace") for text in (before, after)]
     pairs = zip(*([*text.splitlines(), "<end>"] for text in texts), strict=False)
     number, (old, new) = next((i, pair) for i, pair in enumerate(pairs, 1) if pair[0] != pair[1])

@@ -1,4 +1,4 @@
-"""What programs print, how long they run, and what the project's own tests say."""
+"""Runs of programs: their outputs, their CPU times, and the results of the project's own tests."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from shipped.compilers import ENVIRONMENT
 from shipped.projects import Project
 
 DEADLINE_SECONDS = 600
-LEAST_SECONDS = 4.0  # of CPU time that each build is timed for: of three short runs it moved by 14 %
-MOST_ROUNDS = 40  # of runs that take less than a tenth of a second
+LEAST_SECONDS = 4.0  # CPU time for which each build is timed; with three short runs results varied by 14 %
+MOST_ROUNDS = 40  # limit for runs that take less than a tenth of a second
 
 
 @dataclass(frozen=True)
 class Ran:
     """One execution of a command."""
 
-    printed: bytes  # and whatever files it wrote
+    printed: bytes  # the output, and the files that the command wrote
     code: int
     cpu_seconds: float
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits of all that it did."""
+        """16 hexadecimal digits of a digest of the output, the written files and the exit code."""
         return hashlib.blake2b(self.printed + str(self.code).encode(), digest_size=8).hexdigest()
 
 
@@ -45,10 +45,10 @@ def time_in_turns(
 ) -> list[list[list[float]]]:
     """Return the CPU seconds of each run, for each build, in each round; all builds take turns.
 
-    Short runs have more rounds than are asked for, until a build was timed for LEAST_SECONDS.
+    Short runs get more than `rounds` rounds, until a build was timed for LEAST_SECONDS or for MOST_ROUNDS.
 
     Returns:
-        Shape [builds, runs, rounds]; each run has rounds of its own.
+        Shape [builds, runs, rounds]; the number of rounds differs between runs.
     """
     seconds: list[list[list[float]]] = [[[] for _ in project.runs] for _ in builds]
     for number, command in enumerate(project.runs):
@@ -62,10 +62,10 @@ def time_in_turns(
 
 
 def run_tests(project: Project, built: Built) -> str | None:
-    """Run the project's own tests; None where it has none, "" where all pass, else what was said last."""
+    """Run the project's own tests; return None without tests, "" if all pass, else the last output."""
     for command in project.tests:
         with tempfile.TemporaryDirectory(prefix="burnish-ships-") as scratch:
-            for program in built.programs.values():  # some scripts look for them here
+            for program in built.programs.values():  # some test scripts expect the programs here
                 Path(scratch, Path(program).name).symlink_to(program)
             done = _shell(command, _words(project, built, built.folder), scratch)
         if done.returncode:
@@ -77,7 +77,7 @@ def run_tests(project: Project, built: Built) -> str | None:
 def _run(command: str, project: Project, built: Built, inputs: Path) -> Ran:
     with tempfile.TemporaryDirectory(prefix="burnish-ships-") as scratch:
         done = _shell(command, _words(project, built, inputs), scratch)
-        # what it printed must not depend on where it ran
+        # remove the folders' names, on which the output must not depend
         written = sorted(path for path in Path(scratch).rglob("*") if path.is_file())
         files = [path.name.encode() + b"\0" + path.read_bytes() for path in written]
         printed = b"\0".join([done.stdout, *files])
@@ -94,7 +94,7 @@ class _Done:
 
 
 def _shell(command: str, words: Mapping[str, str], directory: str) -> _Done:
-    for name, value in words.items():  # not str.format: patterns and awk have braces of their own
+    for name, value in words.items():  # not str.format, because patterns and awk scripts contain braces
         command = command.replace(f"{{{name}}}", value)
     with tempfile.TemporaryFile() as output:
         started = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is printed: loaded bytes of every program by every compiler, then each compiler in detail."""
+"""The printed tables: loaded bytes of every program by every compiler, and each compiler in detail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Figures = tuple[int, int, int, int, int]  # .text, read-only data, unwind tables
 
 
 def loaded_table(rows: Sequence[Row], compilers: Sequence[str], *, tables: bool) -> Table:
-    """Return loaded bytes: the baseline's, and by how much each compiler's differ."""
+    """Return the table of the baseline's loaded bytes and each compiler's relative difference."""
     baseline, *others = compilers
     table = Table(title=f"loaded bytes, {_variant(tables)}", title_justify="left")
     table.add_column("program")
@@ -39,7 +39,7 @@ def loaded_table(rows: Sequence[Row], compilers: Sequence[str], *, tables: bool)
 
 
 def detail_table(rows: Sequence[Row], baseline: str, compiler: str, *, tables: bool) -> Table:
-    """Return one compiler in detail: a line for each program, then all of them."""
+    """Return one compiler's table: a line for each program, then the total."""
     table = Table(title=f"{compiler} against {baseline}, {_variant(tables)}", title_justify="left")
     for name in RIGHT:
         table.add_column(name, justify="left" if name == "program" else "right")
@@ -79,7 +79,7 @@ def _of_project(row: Row, baseline: Row) -> list[str]:
     configure = row.get("configure_seconds")
     built = row["build_seconds"]["wall"] / baseline["build_seconds"]["wall"]
     return [
-        f"{row['objects_larger']}/{row['objects']}" if row["objects_loaded"] else "",  # LTO has no code yet
+        f"{row['objects_larger']}/{row['objects']}" if row["objects_loaded"] else "",  # LTO: no code yet
         f"{100 * (row['run_ratio'] - 1):+.1f} %" if row.get("run_ratio") else "",
         f"x{built:.1f}",
         f"x{configure['compiler'] / configure['baseline']:.1f}" if configure else "",
@@ -89,7 +89,7 @@ def _of_project(row: Row, baseline: Row) -> list[str]:
 
 
 def _of_all(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
-    """Return the columns after the sizes: sums, and of run times the geometric mean."""
+    """Return the columns after the sizes: sums, and the geometric mean of run times."""
     larger, objects = (sum(row[name] for row, _ in pairs if row["objects_loaded"]) for name in COUNTS)
     logs = [math.log(row["run_ratio"]) for row, _ in pairs if row.get("run_ratio")]
     built, clang = (sum(pair[i]["build_seconds"]["wall"] for pair in pairs) for i in (0, 1))

@@ -19,7 +19,7 @@ PATTERNS = (
 
 
 def write_inputs(directory: Path) -> Path:
-    """Write everything that the projects are run on into a folder, and return it."""
+    """Write all inputs of the projects into a folder, and return the folder."""
     shutil.copytree(SCRIPTS, directory, dirs_exist_ok=True)
     rng = random.Random(0)
     words = ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 3))) for _ in range(3000)]

@@ -1,4 +1,4 @@
-"""Is burnish's environment one of Gymnasium's, in the version that ray wants?"""
+"""Check of burnish's environment by Gymnasium, in the version that ray requires."""
 
 from __future__ import annotations
 

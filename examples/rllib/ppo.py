@@ -1,8 +1,8 @@
-"""PPO by RLlib on the pass-ordering environment: two actors, each with a compiler of its own.
+"""PPO by RLlib on the pass-ordering environment: two actors, each with its own compiler.
 
-RLlib's actors hold the environments; the compiler of each runs in a worker process that imports
-neither ray nor torch. Every pass applies to the whole program, so no masks are needed; for actions
-at functions (`sites=`) see RLlib's own example of action masking.
+RLlib's actors hold the environments. The compiler of each environment runs in a worker process, which
+imports neither ray nor torch. Every pass applies to the whole program, so masks are not necessary. For
+actions at functions (`sites=`) see RLlib's own example of action masking.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOT = Path(__file__).resolve().parent.parent / "hot.c"
 
 
 def make(config: Any) -> gymnasium.Env[Any, Any]:
-    """Make an environment; importing burnish.envs registers the id in whatever process this runs in."""
+    """Make an environment; the import of burnish.envs registers the id in the current process."""
     import burnish.envs
 
     gymnasium.register_envs(burnish.envs)
@@ -28,7 +28,7 @@ def make(config: Any) -> gymnasium.Env[Any, Any]:
 
 
 def main() -> None:
-    """Train for a few iterations and print what they returned."""
+    """Train for a few iterations and print their returns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--programs", nargs="+", default=[str(HOT)], help="C, C++, .ll or .bc files")

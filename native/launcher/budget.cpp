@@ -61,7 +61,7 @@ void Budgets::read(std::string_view option, const std::string &value) {
   if (budget.kind == Budget::Wrong)
     said += "expected " + std::string(EXPECTED);
   else if (budget.amount <= 0)
-    said += "nothing can be tried in that; expected " + std::string(EXPECTED);
+    said += "this is too short to try anything; expected " + std::string(EXPECTED);
   else if (option == "--build-budget" && budget.kind != Budget::Seconds)
     said += "expected seconds or minutes for the whole build: 60s, 10m";
   else
@@ -82,7 +82,7 @@ std::string Budgets::error() const {
   if (remembered && !remembers)
     return "--budget remembered needs --remember FILE, where something is remembered";
   if (of_build && other)
-    return "--budget and --build-budget: expected one of them";
+    return "--budget and --build-budget: expected only one of them";
   return "";
 }
 

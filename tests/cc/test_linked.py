@@ -148,4 +148,4 @@ def test_report_shows_a_program_beside_another(source: Path, capsys: pytest.Capt
 
 def test_against_needs_a_program(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--against", str(source)]) == 2
-    assert "--linked PROGRAM names it" in capsys.readouterr().err
+    assert "expected the program, too: --linked PROGRAM" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Let every Python below tools/sanitize.sh take the extension of build/sanitize for burnish._native."""
+"""Import hook of tools/sanitize.sh: every Python process loads burnish._native from build/sanitize."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 
 class Finder(MetaPathFinder):
-    """Finds that one module, before an editable installation does."""
+    """A finder of burnish._native alone, placed before that of an editable installation."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return where the module is, None for every other."""
+        """Return the spec of burnish._native, None for every other module."""
         return spec_from_file_location(name, EXTENSION) if name == "burnish._native" else None
 
 

@@ -1,4 +1,4 @@
-"""A task of another package, burnish optimize --task gcc_flags: which flags make C smaller or faster."""
+"""A task in another package, burnish optimize --task gcc_flags: gcc's flags for small or fast C."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ RUN = Objective("seconds", "seconds", "of CPU", dense=False, by_site=False, nois
 
 
 class Flags(Session):
-    """A file and the flags that gcc is given; of two that contradict each other the later one counts."""
+    """A file and gcc's flags for it; if two flags contradict each other, the later one counts."""
 
     def __init__(self, program: Program, first: Sequence[str] = ()) -> None:
-        """Begin with the flags of a baseline, which are no part of the trace."""
+        """Begin with the flags of a baseline; they are not in the trace."""
         super().__init__(ACTIONS, reopen=partial(Flags, program, first))
         self.program = program
         self.flags = list(first)
-        self.code: bytes | None = gcc(program, self.flags)  # None: to be made when somebody asks
+        self.code: bytes | None = gcc(program, self.flags)  # None: compiled on demand
         self.stopwatch = program.workload and Stopwatch(program.workload, partial(gcc, program, ["O0"]))
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return what is not given yet; there are no sites."""
+        """Return the mask of flags that are not given yet; there are no sites."""
         return np.array([site == WHOLE_PROGRAM and flag not in self.flags for flag in self.actions])
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Give one flag more."""
+        """Add one flag."""
         self.check_legal(action, site)
         self.flags.append(self.actions[action])
         self.code = None
@@ -61,13 +61,13 @@ class Flags(Session):
         return True
 
     def observe(self, space: str) -> Observed:
-        """Return the flags that were given: int64[len(ACTIONS)]."""
+        """Return 1 for each given flag, else 0: int64[len(ACTIONS)]."""
         if space == FLAGS.name:
             return np.array([flag in self.flags for flag in self.actions], dtype=np.int64)
         raise UnknownName.among("observation", space, [FLAGS.name])
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return bytes or seconds."""
+        """Return the loaded bytes of the object, or the CPU seconds of the program."""
         if objective == BYTES.name:
             return float(max(1, object_sizes(self.object_code(), False).loaded_bytes))
         if objective != RUN.name:
@@ -81,16 +81,16 @@ class Flags(Session):
         return hashlib.blake2b(self.object_code(), digest_size=16).hexdigest()
 
     def object_code(self) -> bytes:
-        """Return what gcc makes of the file with these flags."""
+        """Return gcc's object for the file with these flags."""
         self.code = self.code or gcc(self.program, self.flags)
         return self.code
 
 
 class Sources(FileSource):
-    """C files, preprocessed: what they include is a part of them."""
+    """Preprocessed C files, which contain the files that they include."""
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """Read a file with gcc's options, such as -I and -D; without #line, it is the same in any folder."""
+        """Read a file with gcc's options, such as -I and -D; without #line, its folder does not matter."""
         path = str((directory or Path()) / name)
         return Loaded(Program(name, "c", run(["gcc", "-E", "-P", *arguments, path])), tuple(arguments))
 
@@ -102,7 +102,7 @@ class Sources(FileSource):
 
 
 def gcc(program: Program, flags: Sequence[str]) -> bytes:
-    """Return the object that gcc makes of a program."""
+    """Return gcc's object for a program."""
     with temporary_folder() as folder:
         options = ["-w", *(f"-{flag}" for flag in flags), "-c", "-x", "cpp-output"]
         run(["gcc", *options, "-", "-o", f"{folder}/object"], program.content)
@@ -110,7 +110,7 @@ def gcc(program: Program, flags: Sequence[str]) -> bytes:
 
 
 def run(command: Sequence[str], content: bytes = b"") -> bytes:
-    """Return what a command prints."""
+    """Return the output of a command."""
     try:
         return subprocess.run(command, input=content, capture_output=True, check=True).stdout
     except FileNotFoundError:
@@ -120,12 +120,12 @@ def run(command: Sequence[str], content: bytes = b"") -> bytes:
 
 
 def write_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .o."""
+    """Return the content of the .o file."""
     return session.object_code()
 
 
 def commandline(trace: Trace) -> str:
-    """Return what does the same without burnish."""
+    """Return the gcc command that gives the same object without burnish."""
     return " ".join(["gcc -c", *(f"-{flag}" for flag in trace)])
 
 
