@@ -1,7 +1,6 @@
 """The prose of src is plain: banned openings and phrases, and the length of sentences.
 
-The test finds patterns only. An exception counts the hits of a file that is not done yet: it may only shrink,
-and goes away with the last hit.
+The test finds patterns only.
 """
 
 from __future__ import annotations
@@ -24,42 +23,6 @@ PHRASES = re.compile(
     r"likewise|whoever|lets expect|comes? by)\b",
     re.IGNORECASE,
 )
-EXCEPTIONS: dict[str, dict[str, int]] = {
-    "openings": {
-        "cc/guard.py": 3,
-        "cc/improve.py": 1,
-        "cc/inlined.py": 1,
-        "cc/link/embedding.py": 1,
-        "cc/link/function_variants.py": 2,
-        "cc/link/one_link.py": 4,
-        "cc/linked.py": 1,
-        "cc/machine_code.py": 1,
-        "cc/outcomes.py": 6,
-        "cc/requests.py": 6,
-        "cc/trials.py": 2,
-        "search/after.py": 1,
-        "search/stages.py": 1,
-        "tasks/mlir_schedules/api/callables.py": 1,
-        "tasks/mlir_schedules/policy/independent_ops.py": 1,
-        "tasks/mlir_schedules/policy/op_search.py": 2,
-        "tasks/mlir_schedules/session.py": 2,
-        "tasks/mlir_schedules/train/__init__.py": 1,
-        "tasks/tensors/__init__.py": 1,
-    },
-    "phrases": {
-        "cc/copies.py": 2,
-        "cc/link/embedding.py": 2,
-        "cc/link/one_link.py": 1,
-        "cc/linked.py": 1,
-        "cc/optimizer.py": 1,
-        "cc/outcomes.py": 2,
-        "search/stages.py": 1,
-        "tasks/llvm_codegen/policy/scorer.py": 1,
-        "tasks/mlir_schedules/policy/op_proposals.py": 1,
-        "tasks/mlir_schedules/programs.py": 1,
-    },
-    "sentences": {"cc/link/function_variants.py": 1},
-}
 
 
 def quoted(text: str) -> str:
@@ -162,13 +125,7 @@ def parsed() -> dict[str, tuple[str, ast.Module]]:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_prose_is_plain(check: str) -> None:
-    found, allowed = hits(check), EXCEPTIONS.get(check, {})
-    more = {name: texts for name, texts in found.items() if len(texts) > allowed.get(name, 0)}
-    assert not more, "rewrite these for a reader who reads once"
-    fewer = {
-        name: len(found.get(name, ())) for name, most in allowed.items() if len(found.get(name, ())) < most
-    }
-    assert not fewer, "lower these exceptions to what is left, or remove them"
+    assert not hits(check), "rewrite these for a reader who reads once"
 
 
 @pytest.mark.parametrize(

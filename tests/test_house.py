@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 5523,
+    "cc": 5533,
     "cli": 4667,
     "console": 822,
     "core": 2555,
@@ -25,7 +25,7 @@ BUDGETS: Mapping[str, int] = {
     "learning": 8382,
     "llvm": 7874,
     "loops.py": 7,
-    "policies": 1513,
+    "policies": 1514,
     "schedules.py": 23,
     "search": 3084,
     "tasks": 45,
@@ -33,7 +33,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/llvm_inlining": 1896,
     "tasks/llvm_passes": 164,
     "tasks/loop_nests": 5973,
-    "tasks/mlir_schedules": 8202,
+    "tasks/mlir_schedules": 8205,
     "tasks/tensors": 1170,
     "workers": 1319,
 }

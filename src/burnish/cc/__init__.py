@@ -1,27 +1,27 @@
 """The drop-in compilers: clang's own build, then smaller objects if burnish finds them.
 
-clang runs the whole command first, unchanged. Diagnostics, dependency files, exit codes and objects are its
-own, and stay valid whatever happens afterwards. Then burnish makes each object of a -Os or -Oz compilation
+clang runs the whole command first, unchanged. So diagnostics, dependency files, exit codes and objects are
+clang's own, and stay valid if burnish fails. Then burnish makes each object of a -Os or -Oz compilation
 again, from the same `clang -cc1` line with burnish's passes in the middle. The new object replaces clang's
 only if it is smaller.
 
-    jobs              the processes that clang -### says it would start
-    refusals          which compilations burnish leaves alone, and which are too small to gain
-    requests          the user's options, what is asked of the optimizer, and its answers
-    file_budget       how long it may take for one file
-    shares            how the files of a build share its budget
-    compiling         one command: clang, then the rest
-    outcomes          what every step after clang needs, and how each object and program came out
-    objects           the objects that it wrote, or the program that it compiled and linked at once
+    jobs              the processes that clang would start, as clang -### prints them
+    refusals          compilations that burnish leaves to clang, and the least size to gain
+    requests          the user's options, the requests to the optimizer, and its answers
+    file_budget       the time limit for one file
+    shares            one budget for all files of a build
+    compiling         one command: clang, then the steps of burnish
+    outcomes          the inputs of each step after clang, and the outcome for each object and program
+    objects           the objects of a command, or the program that it compiled and linked at once
     improve           one object: front end, trials, comparison with clang's
     trials            passes first, then the machine code of the best module
     optimizer         burnish's search of passes
-    searching         one search, or what earlier builds found for objects like it
+    searching         one search, or a result of earlier builds for a similar object
     inlined           answers of a policy to clang's inliner
     machine_code      the code of an object's functions, by burnish's back end
     back_end          the options of the back end, from clang's command line
     server            the fork server: it has imported all of this, for the next file
-    guard             the optimizer in a child process that may crash or hang
+    guard             the optimizer in a child process, because it may crash or hang
     copies            functions that several objects define
     processes         clang as a child, signals
     build_log         one line for each object

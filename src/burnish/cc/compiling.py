@@ -53,7 +53,7 @@ def compile_and_improve(
 
 
 def _improve_only(plan: ClangJobs | None, options: DriverOptions, optimizer: Optimizer) -> int:
-    """Make smaller what clang wrote when the launcher ran it."""
+    """Improve the files that clang wrote when the launcher ran it."""
     if plan is None or options.compiled is None:
         return 0
     try:
@@ -65,7 +65,7 @@ def _improve_only(plan: ClangJobs | None, options: DriverOptions, optimizer: Opt
 
 
 def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
-    """Do what follows clang; imported where it runs: most commands never get here."""
+    """Run the steps after clang; most commands do not need them, so they are imported here."""
     from burnish.cc.outcomes import carry_out
 
     if options.whole_program:

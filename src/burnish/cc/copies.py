@@ -1,6 +1,7 @@
-"""Functions that several objects define, inline ones and templates: of each a linker keeps one copy.
+"""Inline functions and templates that several objects define: a linker keeps one copy of each.
 
-What is saved in the others reaches no program, and what one object does without stays while another has it.
+Bytes that are saved in the other copies change no program. If one object stops defining such a function, the
+program still loads it from another object.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ _FUNCTION = 2  # STT_FUNC
 
 
 def group_bytes(elf: bytes) -> dict[str, int]:
-    """Return the bytes that the functions of each COMDAT group load, with their unwind tables.
+    """Return the loaded bytes of the functions of each COMDAT group, with their unwind tables.
 
     Raises:
-        ValueError: it is no object.
+        ValueError: the content is not an object.
     """
     from burnish import _native
 
@@ -26,7 +27,7 @@ def group_bytes(elf: bytes) -> dict[str, int]:
     places: dict[tuple[str, int, int], int] = {}
     for symbol in _native.elf_symbols(elf):
         if symbol.group is not None and symbol.type == _FUNCTION:
-            place = (symbol.group, symbol.section, symbol.value)  # the table is with one of its names
+            place = (symbol.group, symbol.section, symbol.value)  # only one of its names counts the table
             places[place] = max(places.get(place, 0), loaded.get(symbol.name, 0))
     found: dict[str, int] = defaultdict(int)
     for (group, _, _), size in places.items():
@@ -38,15 +39,15 @@ def group_bytes(elf: bytes) -> dict[str, int]:
 class GroupChange:
     """The COMDAT groups of an object, compared with those of clang's own object."""
 
-    saved: Mapping[str, int]  # by how many bytes each group got smaller, where its size changed
-    elsewhere: int  # bytes of groups that it does without: a program loads them where another object has them
+    saved: Mapping[str, int]  # bytes saved in each group whose size changed; negative if it grew
+    elsewhere: int  # bytes of its missing groups: a program loads them if another object has them
 
 
 def change_of_groups(before: bytes, after: bytes) -> GroupChange:
     """Compare clang's object with another one of the same source.
 
     Raises:
-        ValueError: one of them is no object.
+        ValueError: one of them is not an object.
     """
     old, new = group_bytes(before), group_bytes(after)
     saved = {group: old.get(group, 0) - new.get(group, 0) for group in sorted(old.keys() | new.keys())}
@@ -57,12 +58,12 @@ def change_of_groups(before: bytes, after: bytes) -> GroupChange:
 
 
 def saved_once_linked(records: Iterable[Record]) -> int | None:
-    """Return the bytes that a program of all these objects loads less than one of clang's objects.
+    """Return the loaded bytes that a program of these objects saves, compared with one of clang's objects.
 
-    Each group counts once: as the mean of its copies, since any of them may be kept.
+    Each group counts once, as the mean of its copies, because the linker may keep any of them.
 
     Returns:
-        None where no two of the objects have a group in common.
+        The bytes; None if no two of the objects share a group.
     """
     own = 0
     before: dict[str, list[int]] = defaultdict(list)
@@ -85,7 +86,7 @@ def saved_once_linked(records: Iterable[Record]) -> int | None:
 def _groups_of(record: Record) -> Mapping[str, int]:
     try:
         return group_bytes(record.output_path.read_bytes())
-    except (OSError, ValueError):  # a program, or not there any more
+    except (OSError, ValueError):  # a program, or deleted
         return {}
 
 

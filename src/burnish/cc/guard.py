@@ -1,4 +1,4 @@
-"""The optimizer in a child process, where it may crash, hang or print without harm to a build."""
+"""The optimizer in a child process, where it may crash, hang or print without harm to the build."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from burnish.cc.requests import KeptReference
 
 T = TypeVar("T")
 
-LOAD = 20  # times its processor time that a step may take by the wall
-LEAST_STEP_SECONDS = 60.0
+LOAD = 20  # wall time allowed for a step on a busy machine, in units of its processor time
+LEAST_STEP_SECONDS = 60.0  # wall time
 
 
 @dataclass(frozen=True)
 class Guard:
-    """How long a step may take by the wall, and where it leaves files: only what hangs meets the deadline."""
+    """Deadlines in wall time, which only a hung process reaches, and the folder for temporary files."""
 
     workspace: Path
     step_seconds: float
@@ -36,26 +36,27 @@ class Guard:
         """Run a command as one step.
 
         Raises:
-            KeptReference: it failed, or did not end before the deadline.
+            KeptReference: the command failed, or did not end before the deadline.
         """
         processes.run_quietly(command, self.step_seconds)
 
     def step(self, call: Callable[[], T]) -> T:
-        """Return what a step returns; see guarded."""
+        """Return the result of a step; see guarded."""
         return guarded(call, deadline_seconds=self.step_seconds, workspace=self.workspace)
 
     def search(self, call: Callable[[], T]) -> T:
-        """Return what a search returns; see guarded."""
+        """Return the result of a search; see guarded."""
         return guarded(call, deadline_seconds=self.search_seconds, workspace=self.workspace)
 
 
 def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) -> T:
-    """Return the result of a call in a forked child, which has a process group of its own.
+    """Return the result of a call in a forked child with its own process group.
 
-    The child's temporary files go to the workspace. Its group ends with it, and with this process.
+    The child's temporary files go to the workspace. All processes of the group are killed when the child
+    has answered, at the deadline, and when this process ends.
 
     Raises:
-        KeptReference: the call raised that or any other error, died, or did not answer before the deadline.
+        KeptReference: the call raised any error, its process died, or the deadline passed.
     """
     answers, answer = os.pipe()
     lifeline, held = os.pipe()
@@ -67,7 +68,7 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
     os.close(answer)
     os.close(lifeline)
     with contextlib.suppress(OSError):
-        os.setpgid(child, child)  # the child does so, too: whichever runs first
+        os.setpgid(child, child)  # the child does this, too, because either may run first
     try:
         message = _read(answers, time.monotonic() + deadline_seconds)
         if message is None:
@@ -104,7 +105,7 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
             message = pickle.dumps((None, call()))
         except KeptReference as why:
             message = pickle.dumps((why, None))
-        except Exception as error:  # the sandbox's boundary: whatever it is, clang's object stays
+        except Exception as error:  # the sandbox's boundary: after any error clang's object stays
             failed = KeptReference(f"the optimizer failed: {type(error).__name__}: {error}")
             message = pickle.dumps((failed, None))
         with os.fdopen(answer, "wb") as pipe:
@@ -120,9 +121,9 @@ def _end_with_parent(lifeline: int) -> None:
 
 
 def _read(answers: int, end: float) -> bytes | None:
-    """Return one message; b"" if the child is gone; None after the deadline.
+    """Return one message; b"" if the child died; None after the deadline.
 
-    The length comes first: a grandchild may keep the pipe open, so its end shows nothing.
+    The message begins with its length. The end of the pipe is not enough: a grandchild may keep it open.
     """
     data = bytearray()
     while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "little"):

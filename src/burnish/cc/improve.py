@@ -1,4 +1,4 @@
-"""Improving one object: front end, optimizer, code generation, and the comparison with clang's."""
+"""Improvement of one object: front end, optimizer, code generation, comparison with clang's object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from burnish.cc.refusals import too_small
 from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.cc.trials import Trials
 
-# A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
+# A search ends after this many evaluations in a row without a gain: the least number, and the bytes of code
+# for each of them in a large object.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
 
 _GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
@@ -22,9 +23,10 @@ _GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
 def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
     """Try to make a smaller object than `reference`, which clang made by the job.
 
-    Smaller means strictly less of the objective. Whatever that is, no object loads more bytes than clang's,
-    nor has more of them in code and read-only data together, which is what caches see at run time. Inline
-    functions that it does without count as loaded, since a linker may keep another object's copies.
+    Smaller means strictly less of the objective. With every objective, the new object loads at most as many
+    bytes as clang's. Its code and read-only data together are not larger either, because caches hold these
+    at run time. Inline functions that only clang's object defines still count as loaded, because a linker
+    may keep another object's copies.
     """
     clock = build.compiled.clock
     start = clock.now()
@@ -44,7 +46,7 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
             outcome = _searched(job.silenced(), reference, request, build.optimizer, guard, outcome)
         except KeptReference as why:
             outcome = replace(outcome, reason=str(why))
-        except Exception as error:  # burnish's boundary to a build, which never fails because of it
+        except Exception as error:  # burnish's boundary: its errors never make a build fail
             outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
         return replace(outcome, seconds=clock.now() - start)
 
@@ -52,7 +54,7 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
 def _searched(
     job: ClangJob, reference: Path, request: Request, optimizer: Optimizer, guard: Guard, outcome: Outcome
 ) -> Outcome:
-    """Search, compare, and return the outcome.
+    """Search, compare the best object with clang's, and return the outcome.
 
     Raises:
         KeptReference: the source does not compile again.
@@ -72,7 +74,7 @@ def _searched(
 
 
 class ObjectTrials(Trials):
-    """What is tried for one object; each attempt is written over the one before, and compared at the end."""
+    """Trials for one object: each attempt overwrites the last one, and the final one is compared."""
 
     def __init__(
         self, module: bytes, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard
@@ -97,7 +99,7 @@ class ObjectTrials(Trials):
         self.best = attempt
 
     def generated(self) -> tuple[Attempt, bytes]:
-        """See Trials; where no passes were found, it is clang's own module."""
+        """See Trials; if no passes were found, return clang's own module."""
         if self.best:
             return self.best, self.better.read_bytes()
         assert self.own is not None
@@ -107,7 +109,7 @@ class ObjectTrials(Trials):
         """Return the outcome with the best object, compared with clang's.
 
         Raises:
-            KeptReference: clang's object is to stay.
+            KeptReference: no attempt succeeded, or the best object is not better than clang's.
         """
         if not self.best:
             raise KeptReference("; ".join(self.reasons))
@@ -133,7 +135,7 @@ class ObjectTrials(Trials):
         return replace(found, saved_in_groups=groups.saved)
 
     def _fewer_instructions(self, best: Attempt) -> None:
-        """Raise KeptReference where clang's own passes leave as few."""
+        """Raise KeptReference unless the best module has fewer IR instructions than clang's own."""
         own = self._clangs_module()
 
         def count() -> list[int]:
@@ -154,9 +156,9 @@ class ObjectTrials(Trials):
 
 
 def in_groups(bitcode: bytes) -> bytes:
-    """Return a module after its last pass with its local functions in COMDAT groups (native/groups.h).
+    """Return a module after its last pass, with local functions in COMDAT groups (native/groups.h).
 
-    What inline functions alone use is in their group: a linker drops it with their copies.
+    A local function that only one group uses joins it. A linker that drops the group drops the function, too.
     """
     from burnish import _native
 
@@ -167,7 +169,7 @@ def in_groups(bitcode: bytes) -> bytes:
 def front_end(job: ClangJob, output: Path) -> ClangJob:
     """Return the job that stops before the passes: source to bitcode.
 
-    At -O0 clang forbids every later pass to touch a function (optnone); then there would be nothing to do.
+    At -O0 clang marks each function optnone, so that later passes skip it; an option prevents this.
     """
     no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if job.level == "O0" else [])]
     return _instead(job, ["-emit-llvm-bc", "-emit-llvm-uselists"], output, no_passes)
@@ -179,9 +181,9 @@ def clang_bitcode(job: ClangJob, output: Path) -> ClangJob:
 
 
 def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:
-    """Return the job that starts after the passes: bitcode to object, by the options of the source's job."""
+    """Return the job that starts after the passes: bitcode to object, with the source's options."""
     made = _instead(job, ["-emit-obj"], output, ["-disable-llvm-passes"])
-    # The verifier is for clang to leave out, which knows its own IR.
+    # clang may skip the verifier for its own IR; burnish's IR is always verified.
     command = [argument for argument in made.command if argument != "-disable-llvm-verifier"]
     language = len(command) - 1 - command[::-1].index("-x")
     return ClangJob((*command[:language], "-x", "ir", str(bitcode)))
@@ -193,13 +195,13 @@ def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) ->
 
 
 def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
-    """Return (name, weak, visibility) of what other objects may rely on in a little-endian ELF object.
+    """Return (name, weak, visibility) of the symbols of an object that other objects may rely on.
 
-    That is each definition that is not local, except weak ones in a COMDAT group: inline functions and
-    templates, which every object that uses one brings along. (ELF specification, chapter 4.)
+    These are all definitions that are not local, except weak ones in a COMDAT group: inline functions and
+    templates, which each object that uses one defines itself. (ELF specification, chapter 4.)
 
     Raises:
-        ValueError: it is not such an object.
+        ValueError: the content is not a little-endian ELF object.
     """
     from burnish import _native
 
@@ -212,7 +214,7 @@ def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
 
 
 def _same_symbols(reference: Path, better: Path) -> None:
-    """Raise KeptReference where another object could miss something, or find something new."""
+    """Raise KeptReference if the two objects do not offer the same symbols to other objects."""
     change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
     if change:
         name, _, _ = min(change)

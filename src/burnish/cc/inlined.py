@@ -1,4 +1,4 @@
-"""Inlining by a policy, before the passes of an object; a policy that fails never stops a build."""
+"""Inlining by a policy, before the passes of an object; the failure of a policy never stops a build."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ FAILED = "; the inlining policy did not answer: "
 
 
 def decide(problem: Problem, request: Request) -> tuple[Trace, str]:
-    """Return what a policy answers otherwise than LLVM's heuristic, where that is better for the objective.
+    """Return the answers of a policy that differ from LLVM's heuristic, if they improve the objective.
 
     Returns:
-        The answers, none if they are not better; then "", or the reason if the policy fails.
+        The answers, or () if they are not better; then the reason if the policy failed, else "".
     """
     assert request.options.inline_policy
     try:
@@ -39,12 +39,12 @@ def decide(problem: Problem, request: Request) -> tuple[Trace, str]:
             session.shutdown()
     except BurnishError as error:
         return (), f"{FAILED}{error}"
-    except Exception as error:  # a user's policy must never make a build fail
+    except Exception as error:  # an error in a user's policy must not stop the build
         said = str(error).strip().splitlines() or [""]
         return (), f"{FAILED}{type(error).__name__}: {said[-1]}"
 
 
 def after(answers: Trace, problem: Problem, request: Request) -> Problem:
-    """Return the problem of passes whose inliner has these answers."""
+    """Return the problem of choosing the passes, with an inliner that gives these answers."""
     opener = partial(open_answered, options=Options(level=request.level), answers=answers)
     return replace(problem, task=replace(problem.task, open=opener))

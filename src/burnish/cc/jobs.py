@@ -40,28 +40,28 @@ class ClangJob:
 
     @property
     def compiles(self) -> bool:
-        """Return whether it makes an object of a source file."""
+        """Return whether the job makes an object of a source file."""
         return self.command[1:2] == ("-cc1",) and "-emit-obj" in self.command and self.output is not None
 
     @property
     def is_assembler(self) -> bool:
-        """Return whether it makes an object of assembly."""
+        """Return whether the job makes an object of assembly."""
         return self.command[1:2] == ("-cc1as",)
 
     @property
     def makes_header(self) -> bool:
-        """Return whether it makes a precompiled header."""
+        """Return whether the job makes a precompiled header."""
         return "-emit-pch" in self.command
 
     @property
     def is_left_alone(self) -> bool:
-        """Return whether it makes a build's file of a kind that burnish never changes."""
+        """Return whether the job makes an output of a kind that burnish never changes."""
         of_lto = "-emit-llvm-bc" in self.command and any(word.startswith("-flto") for word in self.command)
         return self.output is not None and (self.is_assembler or self.makes_header or of_lto)
 
     @property
     def belongs_to_clang(self) -> bool:
-        """Return whether it is clang's compiler or assembler, not a linker or another tool."""
+        """Return whether the job is clang's compiler or assembler, not a linker or another tool."""
         return self.command[1:2] in (("-cc1",), ("-cc1as",))
 
     @property
@@ -151,7 +151,7 @@ class ClangJobs:
         return tuple(self._named(job) for job in self.jobs if job.is_left_alone)
 
     def _named(self, job: ClangJob) -> ClangJob:
-        """Return a job with the source that the command named, if earlier jobs made its input from that."""
+        """Return a job whose source is the one that the command named, not an output of an earlier job."""
         made = {other.output: other.source for other in self.jobs}
         source = job.source
         while source in made and made[source] != source:

@@ -1,4 +1,4 @@
-"""What a linked program loads: its allocated sections by kind, from the section headers of an ELF file."""
+"""Allocated sections of a linked program by kind, from the section headers of an ELF file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NOBITS = 8
 _LINKED = (b"\2\0", b"\3\0")  # e_type: ET_EXEC, ET_DYN
 _WRITE, _ALLOC, _EXECINSTR = 1, 2, 4  # sh_flags
 _RELOCATIONS = (4, 9, 19)  # SHT_RELA, SHT_REL, SHT_RELR
-# What the dynamic linker reads, and notes: SHT_STRTAB, HASH, DYNAMIC, NOTE, DYNSYM, GNU_HASH, GNU_verdef,
+# Sections for the dynamic linker, and notes: SHT_STRTAB, HASH, DYNAMIC, NOTE, DYNSYM, GNU_HASH, GNU_verdef,
 # GNU_verneed, GNU_versym.
 _DYNAMIC = (3, 5, 6, 7, 11, 0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF)
 _UNWIND = (".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".ARM.exidx", ".ARM.extab")
-_PADDING = ".relro_padding"  # lld's, to the end of a page: nothing of the program's, and nothing in its file
+_PADDING = ".relro_padding"  # lld's, to the end of a page: not in the file, and not part of the program
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Linked:
 
 
 def read_linked(path: Path) -> Linked:
-    """Read a linked program; symbols and debug information, stripped or not, are not loaded and do not count.
+    """Read a linked program; symbols and debug information are not loaded, so they do not count.
 
     Raises:
-        InputError: it is no little-endian ELF program or shared library, or has no section headers.
+        InputError: the file is not a little-endian ELF program or shared library, or has no section headers.
     """
     try:
         elf = path.read_bytes()
@@ -86,7 +86,7 @@ def read_linked(path: Path) -> Linked:
 
 def _sections(elf: bytes) -> Iterator[Section]:
     for section in _native.elf_sections(elf):
-        name = section.name.encode(errors="replace").decode()  # to be printed
+        name = section.name.encode(errors="replace").decode()  # so that it can be printed
         if section.flags & _ALLOC and section.size and name != _PADDING:
             yield Section(name, _kind(name, section.type, section.flags), section.size)
 

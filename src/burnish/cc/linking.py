@@ -21,17 +21,17 @@ class LinkCommand:
     """A compiler's command that links objects, such as `clang -o program a.o b.o -lm`."""
 
     words: tuple[str, ...]
-    directory: Path  # where it runs
+    directory: Path  # the directory in which it runs
 
     @property
     def objects(self) -> tuple[Path, ...]:
-        """The objects that it names, as absolute paths, without archives and libraries."""
+        """The objects in the command, as absolute paths, without archives and libraries."""
         named = [word for word in self.words[1:] if word.endswith(".o") and not word.startswith("-")]
         return tuple(self.absolute(word) for word in named if self.absolute(word).is_file())
 
     @property
     def is_shared(self) -> bool:
-        """Return whether it makes a shared library."""
+        """Return whether the command makes a shared library."""
         return "-shared" in self.words
 
     def absolute(self, word: str) -> Path:

@@ -1,7 +1,7 @@
-"""The machine code of an object, decided function by function, by burnish's back end in the place of clang's.
+"""The machine code of an object, chosen function by function, by burnish's back end instead of clang's.
 
-clang stays in charge: where nothing is decided, burnish's has to write clang's own object of the same module,
-byte for byte. That is looked at each time.
+Without decisions, burnish's back end must write the same object as clang for the same module, byte for byte.
+This is checked for each module; if the objects differ, clang's object stays.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 
-LEAST_SECONDS = 0.05
-PATIENCE = 24  # evaluations, each of them a trial at every function
+LEAST_SECONDS = 0.05  # of a search if no time is left
+PATIENCE = 24  # evaluations; each is a trial at every function
 ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another object"
-BEGIN = "begin(llvm_codegen)"  # in a trace, where the passes end
+BEGIN = "begin(llvm_codegen)"  # the entry of a trace after its passes
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A module whose code clang has generated."""
+    """A module, and the object that clang generated from it."""
 
     bitcode: bytes = field(repr=False)  # after the passes
-    unoptimized: bytes = field(repr=False)  # the same program's, before any
+    unoptimized: bytes = field(repr=False)  # the same program before any pass
     reference: bytes = field(repr=False)  # clang's object of `bitcode`
-    command: tuple[str, ...]  # of clang -cc1, by whose options that was made
-    own: bytes | None = field(default=None, repr=False)  # clang's object of its own passes, if it is known
+    command: tuple[str, ...]  # of clang -cc1, which made the object with these options
+    own: bytes | None = field(default=None, repr=False)  # clang's object after its own passes, if known
     run_time: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # see Attempt
 
 
 def decide(generated: Generated, request: Request) -> Attempt:
-    """Search for what makes a module's object smaller after its passes; the trace is that of its code alone.
+    """Search for code generation that makes a module's object smaller; the trace is without its passes.
 
     Raises:
         KeptReference: burnish's back end writes another object than clang's, or nothing smaller was found.
-        BurnishError: LLVM gives up.
+        BurnishError: LLVM fails.
     """
     if back_end_of(ClangJob(generated.command)) is None:
         raise KeptReference("code generation is left to clang, whose options burnish's does not take")
@@ -93,7 +93,7 @@ def _described(problem: Problem, generated: Generated, request: Request, trace: 
     """Return the object of a trace with the module's debug information, if it has any.
 
     Raises:
-        KeptReference: code generation does otherwise than for `plain`, the object without.
+        KeptReference: the code differs in size from that of `plain`, the object without debug information.
     """
     if problem.program.content is generated.bitcode:
         return plain
@@ -109,15 +109,16 @@ def _constant_bytes(code: bytes) -> int:
 
 
 def split_code(trace: Trace) -> tuple[Trace, Trace]:
-    """Return what a trace says of passes, and what of code generation."""
+    """Return the entries of a trace for passes, and those for code generation."""
     at = trace.index(BEGIN) if BEGIN in trace else len(trace)
     return trace[:at], trace[at + 1 :]
 
 
 def repeat(generated: Generated, level: str, code: Trace) -> bytes:
-    """Return the object of a module whose code is decided as before; clang's own where burnish's is another.
+    """Return the object of a module after the decisions of an earlier trace.
 
-    What does not apply to the module any more is left out.
+    Decisions that no longer apply to the module are skipped. If burnish's back end does not write clang's
+    object without decisions, the result is clang's object.
     """
     if back_end_of(ClangJob(generated.command)) is None:
         return generated.reference
@@ -145,12 +146,12 @@ def _open(program: Program, generated: Generated, level: str) -> CodegenSession:
     return CodegenSession(_generations(program, generated, level))
 
 
-@lru_cache(maxsize=1)  # a worker opens what it has to look at more than once
+@lru_cache(maxsize=1)  # a worker opens the same program several times
 def _generations(program: Program, generated: Generated, level: str) -> Generations:
-    """Return the code generations of a module, with its debug information or without, by clang's options.
+    """Return the code generations of a module with clang's options; `program` may lack debug information.
 
     Raises:
-        ProgramError: the first is another object than clang's.
+        ProgramError: without decisions, the object is another one than clang's.
     """
     back_end = back_end_of(ClangJob(generated.command))
     assert back_end

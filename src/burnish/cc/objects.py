@@ -1,4 +1,4 @@
-"""The objects that one command wrote, or the program that it compiled and linked at once, each improved."""
+"""Improvement of the objects of one command, or of the program that it compiled and linked at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burnish.files import write_atomically
 
 
 def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
-    """Improve what clang wrote; yield what became of each compilation, and the file that it went to."""
+    """Improve the files that clang wrote; yield the outcome of each compilation, and its output file."""
     written = build.compiled.written
     for job in build.plan.left_alone:
         if job.output_path in written:
@@ -39,7 +39,7 @@ def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
 
 
 def _improve_object(build: Build, job: ClangJob) -> Outcome:
-    """Replace one object that clang wrote by a smaller one."""
+    """Replace one object that clang wrote by a smaller one, if there is one."""
     if why := build.refusal(job):
         return passed_through(job, why, job.output_path)
     outcome = improve(build, job, job.output_path, build.workspace)
@@ -54,13 +54,13 @@ def _improve_object(build: Build, job: ClangJob) -> Outcome:
 def _improve_program(build: Build, compilations: list[ClangJob], program: Path) -> list[Outcome]:
     """Replace the program that clang made by one with smaller objects.
 
-    clang has deleted its own objects with its other temporary files, so these are compiled once more.
+    clang has deleted its objects with its other temporary files, so they are compiled once more.
     """
     *made, link = build.plan.jobs
     if link.belongs_to_clang or not link.output or not all(job.belongs_to_clang for job in made):
         return [passed_through(job, "more than one linker follows the compiler") for job in compilations]
     outcomes: list[Outcome] = []
-    objects: dict[str, Path] = {}  # by the name that the plan gave them
+    objects: dict[str, Path] = {}  # by their names in the plan
     for number, job in enumerate(compilations):
         if why := build.refusal(job):
             outcomes.append(passed_through(job, why))
@@ -79,7 +79,7 @@ def _improve_program(build: Build, compilations: list[ClangJob], program: Path) 
 
 
 def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
-    """Compile as clang did and then better; return the better object, or clang's."""
+    """Compile as clang did, improve the object, and return the better object, or else clang's."""
     reference = folder / Path(str(job.output)).name
     try:
         _repeat(build, job.with_output(reference), {})
@@ -92,7 +92,7 @@ def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
 def _link(
     build: Build, made: list[ClangJob], link: ClangJob, objects: dict[str, Path], program: Path
 ) -> None:
-    """Link once more, with the given objects, and all others as clang makes them."""
+    """Link once more with the given objects, and make all other objects as clang does."""
     for number, job in enumerate(made):
         if job.output and job.output not in objects and build.plan.reader(job) is not None:
             other = build.workspace / f"other-{number}-{Path(job.output).name}"

@@ -1,4 +1,4 @@
-"""The optimizer of the drop-in compilers: one module's passes, one worker process, a few seconds."""
+"""The optimizer of the drop-in compilers: passes for one module, in one worker process and a few seconds."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.workers.worker import Limits
 
-LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
-SLOWEST_SECONDS = 600.0  # of one step, where it is no matter of time
-LEAST_DEADLINE_SECONDS = 60.0  # by the wall, for a step that hangs without taking processor time
+LEAST_SECONDS = 1e-3  # time of a search if none is left; the policy's first choice is always tried
+SLOWEST_SECONDS = 600.0  # deadline of one step if the budget does not limit the time
+LEAST_DEADLINE_SECONDS = 60.0  # wall time, for a step that hangs without using processor time
 
-# Bitcode, and what a call of each function is expected to cost by the level's own passes.
+# Bitcode, and the expected cost of a call of each function after the level's own passes.
 Content = tuple[bytes, Mapping[str, float]]
 
 
 def optimize(bitcode: bytes, request: Request) -> Attempt:
     """Search for the passes of one module and return its bitcode after them.
 
-    With an inlining policy, the inliner has its answers where clang's own pipeline is better for that.
+    The inliner uses the answers of an inlining policy if they improve the result of clang's own pipeline.
 
     Raises:
         KeptReference: the search found nothing better than the level's own pipeline.
@@ -50,7 +50,7 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     answers: Trace = ()
     note = ""
     if request.options.inline_policy and not request.remembered:
-        from burnish.cc.inlined import after, decide  # which few need
+        from burnish.cc.inlined import after, decide  # few requests need it
 
         request = request.from_now()
         answers, note = decide(problem, request)
@@ -73,7 +73,7 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
 
 
 def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
-    """Search for the passes of a program without debug information, whose inliner may have answers."""
+    """Search for passes of a program without debug information; `answers` are those of the inliner."""
     task, objective, options = problem.task, problem.goal.name, request.options
     guide_for: GuideFor | None = None
     if not request.remembered:
@@ -101,7 +101,7 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
 
 def _limits(request: Request) -> Limits:
     seconds = budget_of(request, LEAST_SECONDS).seconds
-    # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
+    # A budget in evaluations must give the same result on each machine, so only a hung step meets a deadline.
     deadline = SLOWEST_SECONDS if seconds is None else max(LEAST_DEADLINE_SECONDS, LOAD * seconds)
     return Limits(deadline_seconds=deadline, begin="fork")
 
@@ -115,7 +115,7 @@ def _beginning_with(trace: Trace, guide_for: GuideFor | None) -> GuideFor:
 
 
 def _look(session: Session, with_run_time: bool) -> Content:
-    """Take what is asked for later from where it is known."""
+    """Return the bitcode, and the expected run time if it is needed later; a worker calls this."""
     bitcode = session.observe("bitcode")
     assert isinstance(session, ModuleSession) and isinstance(bitcode, bytes)
     return bitcode, session.reference_run_time() if with_run_time else {}

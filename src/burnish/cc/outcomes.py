@@ -1,4 +1,4 @@
-"""One command of a drop-in compiler after clang's part, and what became of its compilations and its link."""
+"""A command of a drop-in compiler after clang's part, and the outcomes of its compilations and its link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USED_UP = "the build's budget is used up"
 
 
 def level_of_passes(level: str) -> str:
-    """Return what the front end's level means to the passes (clang/lib/Frontend/CompilerInvocation.cpp)."""
+    """Return the passes' level for a front end's level (clang/lib/Frontend/CompilerInvocation.cpp)."""
     return {"Og": "O1", "Ofast": "O3"}.get(level, level)
 
 
@@ -32,14 +32,14 @@ class Sizes:
 
     loaded_bytes: int  # code, constants, data, unwind tables and relocations
     text_bytes: int  # machine code
-    constant_bytes: int  # machine code and read-only data, unwind tables not among it: what caches see
+    constant_bytes: int  # machine code and read-only data without unwind tables, because caches hold these
 
     @classmethod
     def of_object(cls, path: Path, job: ClangJob) -> Sizes:
-        """Return what an object of a job comes to in a linked program.
+        """Return the sizes of an object of a job, as part of a linked program.
 
         Raises:
-            ValueError: it is no object.
+            ValueError: the file is not an object.
         """
         from burnish import _native
 
@@ -48,13 +48,13 @@ class Sizes:
 
     @classmethod
     def of_linked(cls, linked: Linked) -> Sizes:
-        """Return what a program comes to."""
+        """Return the sizes of a program."""
         code = linked.of_kind("code")
         return cls(linked.loaded_bytes, code, code + linked.of_kind("read-only data"))
 
 
 def sizes_of(path: Path, job: ClangJob) -> Sizes | None:
-    """Return the sizes of an object, or of a program; None where it is neither."""
+    """Return the sizes of an object or a program; None if they cannot be read."""
     try:
         return Sizes.of_object(path, job)
     except (OSError, ValueError, ImportError):
@@ -63,24 +63,24 @@ def sizes_of(path: Path, job: ClangJob) -> Sizes | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one compilation, or of one link as a whole program."""
+    """The outcome of one compilation, or of one link of a whole program."""
 
     source: str
     level: str
     command: tuple[str, ...]
     action: Action = "kept"
-    reason: str = ""  # why clang's stands, or why a search did not help
-    before: Sizes | None = None  # of clang's object or program; None where nobody looked at it
-    after: Sizes | None = None  # None: clang's stands
+    reason: str = ""  # why clang's result stays, or why a search did not help
+    before: Sizes | None = None  # of clang's object or program; None: not measured
+    after: Sizes | None = None  # None: clang's result stays
     better: Path | None = None  # the object that is smaller than clang's
     trace: tuple[str, ...] = ()
     saved_in_groups: Mapping[str, int] = field(default_factory=dict)  # see burnish.cc.copies
     evaluations: int = 0
-    crashes: int = 0  # of the compiler while it was searched
+    crashes: int = 0  # of the compiler during the search
     seconds: float = 0.0
 
     def unused(self, why: str) -> Outcome:
-        """Return the outcome where what is smaller could not be used."""
+        """Return the outcome for the case that the smaller result could not be used."""
         clangs = replace(self, action="kept", reason=why, after=None, better=None)
         return replace(clangs, trace=(), saved_in_groups={})
 
@@ -91,14 +91,14 @@ def kept(job: ClangJob, why: str = "", before: Sizes | None = None) -> Outcome:
 
 
 def passed_through(job: ClangJob, why: str, reference: Path | None = None) -> Outcome:
-    """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
+    """Return the outcome of a compilation that burnish leaves to clang; `reference` is its object."""
     before = sizes_of(reference, job) if reference else None
     return Outcome(job.source, job.level, job.command, "passed through", why, before)
 
 
 @dataclass(frozen=True)
 class Build:
-    """One command that clang has run, and what every step after it needs."""
+    """One command that clang has run, and the inputs of every later step."""
 
     plan: ClangJobs
     compiled: Compiled
@@ -108,15 +108,15 @@ class Build:
 
     @property
     def clang_seconds(self) -> float:
-        """What clang took for one file, in processor time."""
+        """The processor time of clang for one file: the mean of the command's compilations."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
     def refusal(self, job: ClangJob) -> str | None:
-        """Return why the compilation is left to clang."""
+        """Return why burnish leaves the compilation to clang; None if it does not."""
         return refusal(job, every_level=self.options.objective is not None)
 
     def guard(self, clang_seconds: float | None = None, workspace: Path | None = None) -> Guard:
-        """Return the guard of what took clang so long, by default of the whole command."""
+        """Return a guard for a compilation that took clang so many seconds; the default is the command."""
         seconds = self.compiled.clang_seconds if clang_seconds is None else clang_seconds
         longest = self.options.build_seconds or self.options.budget.longest_seconds(seconds)
         step = max(LEAST_STEP_SECONDS, LOAD * seconds)
@@ -124,7 +124,7 @@ class Build:
 
     @contextlib.contextmanager
     def budget(self, clang_seconds: float) -> Iterator[FileBudget | None]:
-        """Yield what a search may take; None where the build's budget is used up."""
+        """Yield the budget of a search; None if the build's budget is used up."""
         if self.options.build_seconds is None:
             yield self.options.budget
             return
@@ -138,10 +138,11 @@ class Build:
 
         Args:
             name: Of the source file or program.
-            level: At which clang generates its code.
-            clang_seconds: What clang took for it.
-            began: When burnish's part did, by the clock: from then on a multiple of clang's time counts.
-            budget: What a search may take.
+            level: The level at which clang generates its code.
+            clang_seconds: The processor time of clang for it.
+            began: The start of burnish's part, by the clock; a budget that is a multiple of clang's time
+                counts from then.
+            budget: The budget of the search.
         """
         return Request(
             name,
@@ -155,7 +156,7 @@ class Build:
         )
 
     def record(self, outcome: Outcome, output: Path) -> Record:
-        """Return the line of the build log."""
+        """Return the outcome's line of the build log."""
         before, after = outcome.before, outcome.after or outcome.before
         return Record(
             time=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -179,14 +180,14 @@ class Build:
         )
 
 
-# Yields what became of each compilation and link, and the file that it went to.
+# Yields the outcome of each compilation and link, and its output file.
 Steps = Callable[[Build], Iterator[tuple[Outcome, Path]]]
 
 
 def carry_out(
     steps: Steps, plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
 ) -> None:
-    """Do what follows clang, and log it; a full disk or a log that cannot be written is no failure."""
+    """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         build = Build(plan, compiled, options, optimizer, Path(workspace))
         for outcome, output in steps(build):

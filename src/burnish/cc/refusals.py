@@ -1,4 +1,4 @@
-"""Which compilations and programs burnish leaves to clang, and why."""
+"""Compilations and programs that burnish leaves to clang, and the reasons."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
 SIZE_LEVELS = frozenset({"Os", "Oz"})
 KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
 
-# Below that a search finds a few bytes at most, and functions are aligned to 16. Launcher and driver agree on
-# these (native/launcher/main.cpp).
+# In smaller objects a search saves a few bytes at most, and functions are aligned to 16 bytes. The launcher
+# uses the same numbers (native/launcher/main.cpp).
 LEAST_TEXT_BYTES = 128
 START_FILES_TEXT_BYTES = 384  # of the C library and of the compiler, in every program; 294 with glibc 2.36
 
-# What clang -cc1 tells its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and what
-# it registers), and what ties an object to one run of them. A final * stands for any ending. Options that
-# live in the front end, in function attributes or in the code generator are not here: they hold for
-# burnish's objects as well.
+# Options of clang -cc1 for its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and its
+# callbacks), and options that tie an object to one run of these passes. A final * matches any ending. Options
+# of the front end, of function attributes and of the code generator are not here, because they also apply to
+# burnish's objects.
 REFUSED: dict[str, tuple[str, ...]] = {
     "sanitizers are inserted by passes of clang's own": (
         "-fsanitize*",
@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "burnish's passes may unroll loops": ("-fno-unroll-loops",),
 }
 
-# Options of LLVM itself (-mllvm) that only the code generator reads, which is clang's own and gets them. A
+# Options of LLVM itself (-mllvm) that only the code generator reads, and clang's code generator gets them. A
 # final * matches any ending. Any other option may be for a pass, and burnish's passes would not get it.
 CODE_GENERATION = (
     "-align-all-*",
@@ -166,7 +166,7 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
 
     Args:
         job: A compilation.
-        every_level: Whether an objective was given, for all levels; without one, only -Os and -Oz imply it.
+        every_level: True if the user gave an objective, for all levels; else only -Os and -Oz imply one.
     """
     if job.is_assembler:
         return (
@@ -193,11 +193,11 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
 
 
 def too_small(text_bytes: int | None, *, program: bool = False) -> str | None:
-    """Return why an object or a whole program is left as clang made it; None where it is large enough."""
+    """Return why an object or a whole program stays as clang made it; None if it is large enough."""
     least = LEAST_TEXT_BYTES + (START_FILES_TEXT_BYTES if program else 0)
     if text_bytes is None or text_bytes >= least:
         return None
-    # without the object's own number, so that equal reasons are equal texts
+    # The text is without the object's own size, so that equal reasons have equal texts.
     what = "the whole program" if program else "the object"
     return f"{what} has less than {least} bytes of code: too few to gain"
 

@@ -27,7 +27,7 @@ def remake(record: Record, change: Change, output: Path) -> None:
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
-    from burnish.cc.machine_code import Generated, repeat, split_code  # which takes a while to import
+    from burnish.cc.machine_code import Generated, repeat, split_code  # a slow import
 
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
     _run(front_end(job, front), record)

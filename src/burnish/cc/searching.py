@@ -1,4 +1,4 @@
-"""One search for a request, or what a memory has of the program without a search."""
+"""One search for a request, or a remembered result for the program without a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from burnish.search.space import Proposals, SearchSpace
 T = TypeVar("T")
 
 NOTHING = "no remembered result makes it smaller"
-MOST = 1  # traces of programs that are alike; each is a compilation
+MOST = 1  # remembered traces of similar programs to try; each costs a compilation
 ALL = 1 << 30  # evaluations
 
 
@@ -35,9 +35,7 @@ class Found(Generic[T]):
     trace: Trace
     evaluations: int
     crashes: int  # of the compiler
-    state: (
-        T | CompilerCrash | None
-    )  # seen there, or what the compiler says against it; None: it is clang's own
+    state: T | CompilerCrash | None  # `look` at the best state, or its crash; None: clang's own is best
 
 
 def find(
@@ -51,20 +49,20 @@ def find(
     method: Method = SEARCHES[DEFAULT],
     clangs: Sequence[Trace] = ((),),
 ) -> Found[T]:
-    """Search, or try what is remembered of the program; of one that is alike, where it was never seen.
+    """Search, or try the remembered result of the program, or else of a similar program.
 
     Args:
         problem: The program.
-        request: How it is asked for.
-        look: What to look at in the best state, where that is known; a function that is sent to a worker.
-        memory: Of this program, if any.
-        least_seconds: That a search gets where no time is left.
-        guide_for: What guides it.
-        method: How to search.
-        clangs: Traces that lead to clang's own.
+        request: The user's options and the budget; it also chooses between search and memory.
+        look: Reads values from the best state; the function is sent to a worker.
+        memory: The memory for this program; None: no memory.
+        least_seconds: The time of a search if no time is left.
+        guide_for: Makes the guide of the search.
+        method: The search method.
+        clangs: Traces that lead to clang's own result.
 
     Raises:
-        KeptReference: nothing is remembered.
+        KeptReference: only remembered results are asked for, and there are none.
         ProgramError: the program cannot be read.
     """
     if request.remembered:
@@ -86,7 +84,7 @@ def find(
 
 
 def budget_of(request: Request, least_seconds: float) -> Budget:
-    """Return the budget of a search that is asked for now."""
+    """Return the budget of a search that begins now."""
     seconds = request.seconds
     if request.until is not None:
         seconds = max(least_seconds, request.until - request.clock.now())
@@ -103,7 +101,7 @@ def _seen(evaluator: Evaluator, trace: Trace, look: Callable[[Session], T]) -> T
 
 
 def _applied(problem: Problem, trace: Trace, look: Callable[[Session], T]) -> T | CompilerCrash:
-    """Look at the state after a trace of this very program; nothing is measured: it was when it was found."""
+    """Look at the state after a trace of this same program; its cost was measured when it was found."""
     evaluator = Evaluator(problem, workers=1)
     try:
         return _seen(evaluator, trace, look)
@@ -112,7 +110,7 @@ def _applied(problem: Problem, trace: Trace, look: Callable[[Session], T]) -> T 
 
 
 def _alike(memory: Memory) -> GuideFor:
-    """Return the guide by what is remembered of similar programs; without any, it ends the search."""
+    """Return a guide with the traces of similar programs; without such traces it ends the search."""
 
     def guide_for(session: Session) -> Guide:
         traces = memory.look_up(session)[:MOST]
@@ -124,7 +122,7 @@ def _alike(memory: Memory) -> GuideFor:
 
 
 def _no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
-    """End where a search would begin: what was remembered has been tried."""
+    """Propose nothing: the remembered traces were already evaluated as the guide's initial traces."""
     yield from ()
 
 

@@ -1,9 +1,9 @@
 """Fork server: a process that has imported everything and forks for each file of a build.
 
-To start Python and to import takes as long as the search for a small file may take (0.2 s). The launcher
+The start of Python and its imports take 0.2 s, as long as the search for a small file may take. The launcher
 starts the server at the second file within seconds (native/launcher/server.cpp); the server ends after
-IDLE_SECONDS without a call. A process inherits some things that it cannot take over later: namespaces,
-limits, processors. Each combination of them has a server of its own, with its own name.
+IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and cannot take over
+others later. So each combination of them has its own server, with its own name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """One budget for a whole build, shared by its files; its state is a small file with a lock by the build log.
 
-The number of files to come is unknown. So a file's share is the rest of the budget, times clang's time for
-this file, divided by clang's time still to come. That is estimated: the time of the largest build in this
-folder, less this build's time so far; without such a build, as much again as was done, and at least ten times
-this file. A file sets its share aside at once, and gives back the unused part. A share that is too short to
-find anything is useless, so a budget that is too small for all files goes to the first ones.
+The number of remaining files is unknown. So a file's share is the rest of the budget, times clang's time for
+this file, divided by an estimate of clang's remaining time. The estimate is the time of the largest build in
+this folder, less this build's time so far. Without such a build it is this build's time so far, and at least
+ten times that of the file. A file sets its share aside at once, and gives back the unused part. A share that
+is too short finds nothing, so a budget that is too small for all files goes to the first ones.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from burnish.cc.build_log import default_log
 from burnish.cc.requests import DriverOptions
 from burnish.core.clock import Clock
 
-UNSEEN = 10.0  # times the current file: the least time that is assumed to come in a first build
+UNSEEN = 10.0  # least estimate of clang's remaining time in a first build, in units of the file's
 LEAST_SECONDS = 0.05  # a shorter search is useless
 LEAST_MULTIPLE = 2.0  # of clang's time for a file: for a search's reference and its first candidates
-MOST_PLACES = 64  # folders whose builds are known; the latest ones
+MOST_PLACES = 64  # folders whose builds are stored; the latest ones
 
 
 @dataclass
@@ -70,7 +70,7 @@ def share(options: DriverOptions, clang_seconds: float, clock: Clock) -> Iterato
 
 
 class BuildOrigin(NamedTuple):
-    """A build, and where it was started."""
+    """A build, and the folder in which it was started."""
 
     name: str
     place: str

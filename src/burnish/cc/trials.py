@@ -1,7 +1,7 @@
-"""Passes first, then the machine code of the best module: two searches, each in a process of its own.
+"""Passes first, then the machine code of the best module: two searches, each in its own process.
 
-Request.divided says what part of the budget each has. What an attempt is made to, one object or a whole
-program, and what is better is said by a subclass: burnish.cc.improve and burnish.cc.link.one_link.
+Request.divided divides the budget between them. Subclasses make an object or a whole program of an attempt,
+and compare attempts: burnish.cc.improve and burnish.cc.link.one_link.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ from burnish.core.errors import BurnishError
 
 
 class Trials(ABC):
-    """What is tried for one module, and the best of it; a search that fails costs nothing but its budget."""
+    """Trials for one module, and the best of them; a search that fails costs only its budget."""
 
     def __init__(self, module: bytes, command: tuple[str, ...], optimizer: Optimizer, guard: Guard) -> None:
         self.module = module  # before any pass
-        self.command = command  # of clang -cc1, by whose options code is generated
+        self.command = command  # of clang -cc1; code is generated with its options
         self.optimizer, self.guard = optimizer, guard
-        self.own: bytes | None = None  # clang's object after the level's own passes, if it is known
+        self.own: bytes | None = None  # clang's object after the level's own passes; None: not known
         self.best: Attempt | None = None
-        self.reasons: list[str] = []  # why what was tried did not help
+        self.reasons: list[str] = []  # why trials did not help
         self.evaluations = self.crashes = 0  # of both searches
 
     @abstractmethod
     def take(self, attempt: Attempt) -> None:
-        """Make of an attempt what it is for, and keep that as the best where it is.
+        """Make the object or program of an attempt, and keep the attempt if it is the best.
 
         Raises:
-            KeptReference: that fails.
+            KeptReference: making it fails.
         """
 
     @abstractmethod
     def generated(self) -> tuple[Attempt, bytes]:
-        """Return the module whose code is to be decided, and clang's object of it.
+        """Return the module whose machine code is searched, and clang's object of that module.
 
         Raises:
-            KeptReference: there is none.
+            KeptReference: the module cannot be made.
         """
 
     def finished(self, found: Attempt) -> Attempt:
-        """Return what the optimizer made, ready for code generation; called in its process."""
+        """Return the optimizer's attempt, ready for code generation; called in the optimizer's process."""
         if not isinstance(found, Attempt):
             raise TypeError(f"expected Attempt from the optimizer, got {type(found).__name__}")
         return found
 
     def try_passes(self, request: Request) -> None:
-        """Try the passes that the optimizer finds."""
+        """Search for passes with the optimizer, and take the attempt that it returns."""
         with self.trying():
             forked = request.forked()
             self.take(self._searched(lambda: self.finished(self.optimizer(self.module, forked))))
 
     def try_code(self, request: Request) -> None:
-        """Try to decide the machine code of the best module's functions."""
+        """Search for better machine code of the functions in the module of `generated`."""
         with self.trying():
             module, reference = self.generated()
             forked = request.forked()
 
             def decide() -> Attempt:
-                from burnish.cc import machine_code  # as all that loads LLVM
+                from burnish.cc import machine_code  # loads LLVM, so only in this process
 
                 of_clang = machine_code.Generated(
                     module.bitcode, self.module, reference, self.command, self.own, module.run_time
@@ -75,7 +75,7 @@ class Trials(ABC):
 
     @contextmanager
     def trying(self) -> Iterator[None]:
-        """Keep the reason where what is tried in the block fails."""
+        """Record the reason if the trial in the block fails."""
         try:
             yield
         except (KeptReference, BurnishError) as why:

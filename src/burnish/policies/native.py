@@ -15,7 +15,8 @@ def native_network(policy: ActionPolicy) -> _native.Network:
     """Return a perceptron as a network of the native core.
 
     Raises:
-        InputError: it is not a perceptron, the shapes of its arrays do not match, or a weight is not finite.
+        InputError: the policy is not a perceptron, the shapes of its arrays do not match, or a weight is not
+            finite.
     """
     if not isinstance(policy, ArraysPolicy):
         raise InputError("expected an .npz policy of arrays: only perceptrons run in the native core")

@@ -1,4 +1,4 @@
-"""A stage of a staged task as a task of its own, behind a trace of the stages before."""
+"""A stage of a staged task as a separate task, which starts after a trace of the earlier stages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.core.trace import Trace
 
 
 class _Opened(threading.local):
-    """What a thread opened last: a worker opens a program anew each time that it looks at it."""
+    """The session that a thread opened last, because a worker opens the same program many times."""
 
     key: tuple[str, bytes] | None = None
     session: StagedSession | None = None
@@ -26,11 +26,11 @@ _opened = _Opened()
 
 
 def stage_after(task: Task, trace: Trace) -> Task:
-    """Return the stage of a staged task that follows on a trace, as a task that begins there.
+    """Return the stage of a staged task that follows a trace, as a task that starts after the trace.
 
     Args:
         task: The staged task.
-        trace: Entries of the stages before, with what begins each of them.
+        trace: The entries of the earlier stages, with the entries that begin these stages.
 
     Raises:
         IndexError: the trace is in the last stage.
@@ -40,12 +40,12 @@ def stage_after(task: Task, trace: Trace) -> Task:
 
 
 def begin_after(task: Task, trace: Trace) -> str:
-    """Return the entry that begins the stage that follows on a trace of a staged task."""
+    """Return the entry that begins the next stage after a trace of a staged task."""
     return _begins(task)[sum(text in _begins(task) for text in trace)]
 
 
 def ended(task: Task, trace: Trace) -> Trace:
-    """Return a trace of a staged task without what begins the last of its stages, where nothing follows."""
+    """Return a trace of a staged task without the last entries, if these only begin stages."""
     begins = _begins(task)
     while trace and trace[-1] in begins:
         trace = trace[:-1]

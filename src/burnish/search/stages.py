@@ -1,4 +1,4 @@
-"""Tasks that are several: each stage by its own search and policy, behind the best of those before."""
+"""Search of a staged task: each stage has its own search, which starts after the best trace so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burnish.search.after import begin_after, ended, stage_after
 from burnish.search.problem import Problem
 from burnish.workers.worker import Worker
 
-LEAST_SHARE = 0.02  # of a budget in seconds, that is worth beginning a stage for
+LEAST_SHARE = 0.02  # of a budget in seconds: the least time left for which another stage begins
 
 GuideOf = Callable[[Problem], GuideFor | None]
 
@@ -29,17 +29,17 @@ def search_stages(
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    """Search a task's stages one after the other, or the one that it is.
+    """Search the stages of a task one after the other, or a task without stages as one.
 
-    A stage has its share of the budget, with what those before have left, and begins where the best trace of
-    those before ends. Where a budget in seconds is short for the program, the first ones have all of it.
+    A stage gets its share of the budget that earlier stages left. It begins where their best trace ends. If a
+    budget in seconds is too short for the program, the first stages use the whole budget.
 
     Args:
-        problem: What to optimize.
-        budget: Of all stages together.
-        guide_of: What guides the search of a stage.
+        problem: The task, the program and the objective.
+        budget: The budget of all stages together.
+        guide_of: Makes the guide for the search of a stage.
         method: One of burnish.search.SEARCHES.
-        seed: Of every random choice.
+        seed: The seed of every random choice.
         progress: Called after every evaluation.
 
     Raises:
@@ -56,7 +56,7 @@ def search_stages(
             stage = stage_after(task, found.trace)
             more = None if more is None else more - found.evaluations
             if left is not None and left < LEAST_SHARE * (budget.seconds or 0.0):
-                break  # the program is so slow that those before had all
+                break  # the program is so slow that the stages before used the whole budget
         part = replace(problem, task=stage)
         share = task.shares[number] / sum(task.shares[number:]) if task.stages else 1.0
         best = search(
@@ -80,7 +80,7 @@ def search_stages(
 
 
 def _as_searched(problem: Problem) -> Problem:
-    """Return the problem of the program that is searched: see Task.files.searched.
+    """Return the problem with the program to search on: see Task.files.searched.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -99,7 +99,7 @@ def _as_searched(problem: Problem) -> Problem:
 
 
 def joined(problem: Problem, before: Result, after: Result) -> Result:
-    """Return what two searches found, the second in the next stage: the first's, where that is no better."""
+    """Return the first result, followed by the trace of the next stage's result if that is cheaper."""
     trace, cost = (*before.trace, begin_after(problem.task, before.trace)), before.cost
     if after.trace and after.cost < cost:
         trace, cost = (*trace, *after.trace), after.cost

@@ -16,7 +16,7 @@ from burnish.llvm.toolchain import find_tool
 
 
 def link_by_clang_lto(job: LinkJob, folder: Path, deadline_seconds: float) -> Linked:
-    """Link as lld does if all units of a link had been compiled with -flto at their own levels.
+    """Link with lld as if all units of a link had been compiled with -flto at their own levels.
 
     Raises:
         KeptReference: the program does not link, or the linker takes no unit.

@@ -1,4 +1,4 @@
-"""One command of a drop-in compiler with --whole-program, after clang: first the units, then the link."""
+"""A command of a drop-in compiler with --whole-program, after clang: first the units, then the link."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from burnish.files import write_atomically
 
 
 def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
-    """Put units into the objects that clang wrote, and make what it linked smaller.
+    """Put units into the objects that clang wrote, and make the program that it linked smaller.
 
     Yields:
-        What became of each compilation without a unit, and of the link, and the file that it went to.
+        The outcome of each compilation that burnish refuses, and of the link, with the output file.
     """
     plan, written = build.plan, build.compiled.written
     refused, began = False, build.compiled.ended
@@ -55,13 +55,13 @@ def _link(build: Build, linker: LinkJob) -> Outcome:
 
 
 def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
-    """Write an object that clang made by a job with its unit in it.
+    """Write the unit of a job into the object that clang made of it.
 
     Args:
         build: The command.
-        job: Of clang.
+        job: The compilation by clang.
         output: The object.
-        began: When burnish's part for the unit did, by the clock.
+        began: The start of burnish's part for the unit, by the clock.
     """
     costs = Costs(build.clang_seconds, began, build.compiled.clock)
     content = embed(job, output.read_bytes(), costs, build.workspace, build.guard().step_seconds)
@@ -69,7 +69,7 @@ def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
 
 
 def _compiled_again(build: Build) -> dict[str, Path]:
-    """Return the objects that clang linked and deleted, by their names in the plan: with units."""
+    """Make the objects that clang linked and deleted again, with units; return them by name in the plan."""
     made: dict[str, Path] = {}
     for number, job in enumerate(build.plan.jobs[:-1]):
         if not job.output or build.plan.reader(job) is None:

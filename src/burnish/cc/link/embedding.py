@@ -1,4 +1,4 @@
-"""A unit into the object that clang made of it, and out of it where that is still the same object."""
+"""A unit in the object that clang made of it: written, and read if the object is still the same."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _ALLOC, _LOCAL = 2, 0  # SHF_ALLOC, STB_LOCAL
 
 @dataclass(frozen=True)
 class Embedded:
-    """An object's unit, and where the flags of its section are in the object."""
+    """An object's unit, and the offset of its section's flags in the object."""
 
     unit: ProgramUnit
     flags_at: int
 
 
 def seal(content: bytes) -> str:
-    """Return a digest of what an object is to a linker: its loaded sections and its symbols.
+    """Return a digest of an object's loaded sections and symbols, by which a unit recognises its object.
 
-    strip, ar and the like leave that as it is. objcopy with new names, or ld -r with another object, does
-    not; then the unit is not the object any more.
+    strip, ar and similar tools do not change the digest. objcopy with new names, or ld -r with another
+    object, changes it; then the unit no longer matches the object.
 
     Raises:
-        ValueError: it is no ELF file.
+        ValueError: the content is not an ELF file.
     """
     digest = hashlib.blake2b(digest_size=16)
     for section in _native.elf_sections(content):
@@ -49,7 +49,7 @@ def seal(content: bytes) -> str:
 
 
 def read_unit(content: bytes) -> Embedded | None:
-    """Return the unit of an object; None where it has none or several, or was changed."""
+    """Return the unit of an object; None if it does not have exactly one, or the object was changed."""
     if SECTION.encode() not in content:
         return None
     try:
@@ -64,19 +64,19 @@ def read_unit(content: bytes) -> Embedded | None:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a unit has cost in processor time."""
+    """The cost of a unit so far, in processor time."""
 
     clang_seconds: float
-    began: float  # burnish's part, by the clock
+    began: float  # start of burnish's part, by the clock
     clock: Clock
 
 
 def embed(job: ClangJob, content: bytes, costs: Costs, folder: Path, deadline_seconds: float) -> bytes:
-    """Return an object that clang made by a job with its unit in it.
+    """Return the object that clang made by a job, with the job's unit added.
 
     Raises:
-        KeptReference: the front end fails where it did not before.
-        ValueError: it is no object that can have one.
+        KeptReference: the front end fails, although it succeeded before.
+        ValueError: the object cannot take another section.
     """
     front = folder / "unit.bc"
     processes.run_quietly(front_end(job.silenced(), front).command, deadline_seconds)

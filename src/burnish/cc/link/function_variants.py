@@ -1,8 +1,8 @@
-"""A program's module after the level's own passes, and what the code generator is told of each function.
+"""A program's module after the level's own passes, and attributes for the code generator at each function.
 
-An attribute of a function changes the code of no other, so a code generation of the module with it at every
-function is a trial for each of them (the bytes of a function are native/sizes.h's). That is few trials, where
-a search would take one for every function and choice.
+An attribute changes only the code of its own function. So one code generation of the module, with the
+attribute at every function, tries it at all functions at once (native/sizes.h gives the bytes of a function).
+A search would need one trial for each function and choice.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ VARIANTS: tuple[Trace, ...] = (
     ("no-jump-tables",),
     ("frame-pointer<calls=0>", "no-jump-tables"),
 )
-PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, where the program is not much slower
-CPU = "x86-64"  # of functions that do not name their own
+PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, if the program stays within the speed limit
+CPU = "x86-64"  # of functions without an attribute for it
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Share:
 
 @dataclass(frozen=True)
 class _Generated:
-    """What a module's code came to."""
+    """The sizes and expected run times of a module's generated code."""
 
     shares: Mapping[str, _Share]
     constant_bytes: int
@@ -52,7 +52,7 @@ class _Generated:
 
 @dataclass(frozen=True)
 class Choice:
-    """A variant of a function, and what it saves and costs."""
+    """A variant of a function, with the bytes that it saves and adds."""
 
     function: str
     variant: Trace
@@ -61,9 +61,9 @@ class Choice:
 
 
 def by_level(bitcode: bytes, name: str, level: str, *, with_run_time: bool) -> Attempt:
-    """Run what clang runs at the level, on a program's module as if it were one file.
+    """Run clang's pipeline of the level on a program's module, as if it were one file.
 
-    The expected run time is known here; later it would have to be found once more.
+    The expected run time is computed here, because a later step would have to repeat these passes for it.
     """
     module = _native.Module(bitcode, name)
     module.set_level_attributes(level)
@@ -80,12 +80,12 @@ def by_functions(bitcode: bytes, request: Request) -> Attempt:
     """Outline, and give each function the attributes that make it smallest.
 
     Args:
-        bitcode: Of a module, after the level's own passes. Debug information has no say in what is chosen.
-        request: Its `code_growth` and speed limit say how much more code there may be than after the
-            level's passes, and how much slower the program and each function may be.
+        bitcode: A module after the level's own passes. Debug information does not influence the choice.
+        request: Its `code_growth` limits the code, and its speed limit the expected run time of the program
+            and of each function, both in units of the result of the level's passes.
 
     Raises:
-        CompilerCrash: LLVM does not survive it, or does otherwise where there is debug information.
+        CompilerCrash: LLVM crashes, or its result with debug information differs from that without.
     """
     described = _native.Module(bitcode, request.name)
     module = described.clone()
@@ -121,11 +121,13 @@ def run(module: _native.Module, action: str, site: str, level: str) -> None:
 
 
 def choose(choices: list[Choice], room: int) -> list[Choice]:
-    """Return the best choice for each function; those that grow are taken by what they save for each byte.
+    """Return the best choice for each function, as far as the functions may grow together.
+
+    Choices that grow are taken in order of their growth for each saved byte, the least first.
 
     Args:
-        choices: Each saves something.
-        room: By how many bytes all of them may grow; what shrinks makes more.
+        choices: Choices that save at least one byte each.
+        room: The most bytes by which all functions together may grow; functions that shrink add to it.
     """
     best: dict[str, Choice] = {}
     for one in choices:
@@ -144,7 +146,7 @@ def choose(choices: list[Choice], room: int) -> list[Choice]:
 def _choices(
     module: _native.Module, request: Request, now: _Generated, reference: _Generated
 ) -> list[Choice]:
-    """Return what saves bytes at a function, and keeps it within the limit on its expected run time."""
+    """Return the variants of functions that save bytes, within the limit on the expected run time."""
     level, most = request.level, _limit(request)
     found: list[Choice] = []
     for variant in VARIANTS:

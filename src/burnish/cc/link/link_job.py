@@ -21,7 +21,7 @@ _SIDE_FILES = (
 )
 # A script may treat sections by name in ways that no module shows.
 _SCRIPTS = ("-T", "--script", "-dT", "--default-script")
-# With one of these, the output is not a program, or the linker is not alone in making it.
+# With one of these options, the output is not a program, or another tool helps to make it.
 _UNLINKED = ("-r", "--relocatable", "-i", "-Ur", "--oformat", "-plugin", "--plugin")
 
 
@@ -38,12 +38,12 @@ class LinkJob:
 
     @property
     def is_shared(self) -> bool:
-        """Return whether it makes a shared library."""
+        """Return whether the command makes a shared library."""
         return bool({"-shared", "--shared", "-Bshareable"} & set(self.command))
 
     @property
     def why_not(self) -> str:
-        """Return why its inputs cannot be one module; "" if they can."""
+        """Return why the inputs cannot become one module; "" if they can."""
         name = PurePath(self.command[0]).name
         if "ld" not in name:
             return f"burnish does not support the linker {name}"
@@ -55,7 +55,7 @@ class LinkJob:
 
     @property
     def has_side_files(self) -> bool:
-        """Return whether it writes a map, or another file beside the program."""
+        """Return whether the command writes a map, or another file beside the program."""
         return len(_without_side_files(self.command)) < len(self.command)
 
     def changed(

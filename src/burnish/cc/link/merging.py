@@ -20,10 +20,10 @@ from burnish.cc.requests import KeptReference
 
 @dataclass(frozen=True)
 class Link:
-    """One link, and the command that it is of."""
+    """One link, and the command that it belongs to."""
 
     job: LinkJob
-    program: Path  # that the linker made of the objects
+    program: Path  # made of the objects by the linker
     build: Build
 
 
@@ -32,7 +32,7 @@ class Merged:
     """The units of a link as one module."""
 
     bitcode: bytes  # before any pass
-    guard: Guard  # of what is done to it
+    guard: Guard  # for the steps on the module
     units: tuple[ProgramUnit, ...]
     inputs: Inputs  # of the link, without the units
     pattern: ClangJob  # the job whose options generate the module's code

@@ -17,14 +17,14 @@ from burnish.cc.trials import Trials
 from burnish.core.errors import BurnishError, InputError
 from burnish.files import write_atomically
 
-TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with, in compilations of the module
-TRIALS_OF_FUNCTIONS = 1.0  # likewise: code generation with and without one attribute, and of what was chosen
-# A search ends after so many evaluations without a gain: see burnish.cc.improve.
+TRIALS_TO_BEGIN = 2.0  # least time of a search (its reference, first trace), in compilations of the module
+TRIALS_OF_FUNCTIONS = 1.0  # the same of by_functions: code without and with one attribute, and of the choice
+# A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 
 
 def look(build: Build, job: LinkJob) -> Outcome:
-    """Return what stands of the link at a command's end, and why it is to stand; "" where it need not."""
+    """Measure the linked program; `reason` says why it stays as it is, or is "" if it may be improved."""
     outcome = Outcome(_source(0), "", build.plan.jobs[-1].command)
     try:
         before = Sizes.of_linked(read_linked(job.output))
@@ -35,11 +35,11 @@ def look(build: Build, job: LinkJob) -> Outcome:
 
 
 def improve_link(link: Link, outcome: Outcome) -> Outcome:
-    """Replace the program by a smaller one, of one module.
+    """Replace the program by a smaller one, made of one module, if there is one.
 
     Args:
-        link: Of the program.
-        outcome: So far: see look.
+        link: The link of the program.
+        outcome: The outcome of `look`.
     """
     clock = link.build.compiled.clock
     start = clock.now()
@@ -50,7 +50,7 @@ def improve_link(link: Link, outcome: Outcome) -> Outcome:
         outcome = ProgramTrials(link, merged, outcome.before).run(outcome)
     except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
-    except Exception as error:  # burnish's boundary to a build, which never fails because of it
+    except Exception as error:  # burnish's boundary: its errors never make a build fail
         outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
     return replace(outcome, seconds=clock.now() - start)
 
@@ -60,22 +60,22 @@ def _source(units: int) -> str:
 
 
 class ProgramTrials(Trials):
-    """What is tried for one program: each attempt is linked at once, and compared with the best."""
+    """Trials for one program: each attempt is linked at once, and compared with the best."""
 
     def __init__(self, link: Link, merged: Merged, before: Sizes) -> None:
         super().__init__(merged.bitcode, merged.pattern.command, link.build.optimizer, merged.guard)
         self.link, self.merged, self.before = link, merged, before
         self.programs: list[Path] = []  # one for each attempt
-        self.program: Path | None = None  # of the best
-        self.after: Sizes | None = None  # of that
-        self.level: Attempt | None = None  # at the module after the level's own passes
-        self.level_seconds = 0.0  # that the level's own passes, their code and its link took
+        self.program: Path | None = None  # of the best attempt
+        self.after: Sizes | None = None  # sizes of `program`
+        self.level: Attempt | None = None  # the module after the level's own passes
+        self.level_seconds = 0.0  # for the level's own passes, code generation and link
 
     def run(self, outcome: Outcome) -> Outcome:
-        """Try the level's own passes, attributes for each function, a search and other code; write the best.
+        """Try the level's passes, attributes of functions, a search of passes and of code; write the best.
 
         Raises:
-            KeptReference: what is best does not link a second time.
+            KeptReference: the best program does not link a second time.
         """
         merged, build = self.merged, self.link.build
         level = self.try_level()
@@ -99,12 +99,15 @@ class ProgramTrials(Trials):
         return replace(outcome, action="optimized", after=self.after, trace=self.best.trace)
 
     def request(self, budget: FileBudget, level: Sizes | None) -> Request:
-        """Return the request to the search; a multiple counts all since clang had compiled the first unit.
+        """Return the request to the search.
+
+        A budget that is a multiple of clang's time also counts burnish's time for the units before the link.
 
         Args:
-            budget: Of the search, and of what is tried before it.
-            level: The program after the level's own passes, where there is one. What that has less of code
-                and read-only data than the linker's own, a search may spend on smaller unwind tables.
+            budget: The budget of the search and of the attributes of functions.
+            level: The sizes of the program after the level's own passes; None if it did not link. If it has
+                less code and read-only data than the linker's program, code may grow by the difference where
+                this makes unwind tables smaller.
         """
         merged, build, before = self.merged, self.link.build, self.before
         began = build.compiled.ended - merged.spent_seconds
@@ -117,14 +120,14 @@ class ProgramTrials(Trials):
         )
 
     def try_level(self) -> Sizes | None:
-        """Try the level's own passes; return what their program comes to."""
+        """Try the level's own passes; return the sizes of their program, or None if they fail."""
         clock, options, merged = self.link.build.compiled.clock, self.link.build.options, self.merged
         name, level = self.link.program.name, level_of_passes(merged.level)
         with_run_time = options.searches_code and options.speed_limit is not None
         start = clock.now()
 
         def by_level() -> Attempt:
-            from burnish.cc.link import function_variants  # as all that loads LLVM
+            from burnish.cc.link import function_variants  # loads LLVM, so only in the child process
 
             return function_variants.by_level(merged.bitcode, name, level, with_run_time=with_run_time)
 
@@ -137,7 +140,7 @@ class ProgramTrials(Trials):
         return None
 
     def try_functions(self, request: Request) -> Request:
-        """Try attributes for each function; return the request of a search that begins with what helped."""
+        """Try attributes of functions; return the request of a search, which begins with them if better."""
         level = self.level
         if request.remembered or request.objective != DEFAULT_OBJECTIVE or not level:
             return request
@@ -156,13 +159,13 @@ class ProgramTrials(Trials):
         return request
 
     def is_late(self, request: Request, trials: float) -> bool:
-        """Whether there is no time left for so many compilations of the module."""
+        """Return whether the time left is too short for this many compilations of the module."""
         if request.until is None:
             return False
         return request.until - request.clock.now() <= trials * self.level_seconds
 
     def generated(self) -> tuple[Attempt, bytes]:
-        """See Trials; only the best module's code is decided."""
+        """See Trials; called only if an attempt is better than the linker's own program."""
         assert self.best and self.program
         best = self.best
         if not best.run_time and self.level and self.own is not None:
@@ -174,7 +177,7 @@ class ProgramTrials(Trials):
         self.linked(attempt)
 
     def linked(self, attempt: Attempt) -> Sizes:
-        """Link an attempt, and keep it where it is better than the best; return what its program comes to."""
+        """Link an attempt, and keep it if it is better than the best; return the sizes of its program."""
         path = self.link.build.workspace / f"program-{len(self.programs)}"
         self.programs.append(path)
         sizes = link_module(self.link, self.merged, attempt, path)
@@ -183,7 +186,7 @@ class ProgramTrials(Trials):
         return sizes
 
     def is_better(self, sizes: Sizes) -> bool:
-        """Whether a program is smaller than the best, and in nothing larger than the linker's own."""
+        """Return whether a program is smaller than the best, and in no size larger than the linker's own."""
         before, best = self.before, self.after or self.before
         if sizes.loaded_bytes > before.loaded_bytes or sizes.constant_bytes > before.constant_bytes:
             return False

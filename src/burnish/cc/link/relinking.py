@@ -18,13 +18,13 @@ _LOCAL, _WEAK = 0, 2  # bindings of symbols: STB_*
 
 
 def link_module(link: Link, merged: Merged, attempt: Attempt, path: Path) -> Sizes:
-    """Link the program with a module's object: clang's, where burnish did not generate the code.
+    """Link the program with a module's object, which clang generates if burnish did not.
 
     Args:
-        link: Of the program.
-        merged: Its module.
-        attempt: At that module.
-        path: Where to; no map or other file is written beside it.
+        link: The link of the program.
+        merged: The module of the program.
+        attempt: The module after its passes, perhaps with an object.
+        path: The new program; no map or other file is written beside it.
 
     Raises:
         KeptReference: a step fails, or the program's symbols would differ for its users.

@@ -1,4 +1,4 @@
-"""The units of a link as one module, in which lld has decided which symbols must stay visible.
+"""The units of a link as one module, with lld's decision which symbols must stay visible.
 
 lld works as for link-time optimization, with the user's own command. It takes one definition of each name by
 the rules of linking. It keeps symbols that objects without a unit, shared libraries, version scripts and
@@ -19,7 +19,7 @@ from burnish.cc.link.unit_records import ProgramUnit
 from burnish.cc.requests import KeptReference
 from burnish.llvm.toolchain import find_tool
 
-# Almost no passes, no code, and the module written when all symbols are resolved.
+# lld runs almost no passes, generates no code, and writes the module once all symbols are resolved.
 _OPTIONS = ("--lto-emit-llvm", "--lto-O0", "--save-temps=internalize")
 _WRITTEN = ".0.2.internalize.bc"
 
@@ -33,7 +33,7 @@ class Inputs:
 
 
 def without_units(files: Sequence[LinkedFile], units: Sequence[ProgramUnit], folder: Path) -> Inputs:
-    """Return the inputs of a link without the objects of the units, in place of which others come.
+    """Return the inputs of a link without the objects of the units, which other inputs replace.
 
     Archives are written again without these objects.
     """
@@ -62,7 +62,7 @@ def resolve(
         inputs: Its inputs without the units.
         units: The units in the linker's order.
         folder: The folder for intermediate files.
-        deadline_seconds: The most seconds for lld, which hangs if it takes longer.
+        deadline_seconds: The most seconds for lld; only a hung process needs more.
 
     Raises:
         KeptReference: lld does not link the units.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from burnish.cc.jobs import ClangJob
 from burnish.core.decoding import json_object
 
-# The beginning of a record; then come the size of the rest, in 8 bytes, and the rest.
+# The first bytes of a record. The size of the rest, in 8 bytes, and the rest follow.
 MAGIC = b"\0burnish-unit-1\0\n"
 
 

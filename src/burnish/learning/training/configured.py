@@ -58,7 +58,7 @@ class ConfiguredTraining:
         """Read the programs and the validation programs.
 
         Raises:
-            InputError: there are none, or one cannot be read.
+            InputError: there are no programs, or one cannot be read.
         """
         self.programs = choose(self.config.programs, "programs", self.task)
         self.validation = choose(self.config.validation, "validation", self.task)

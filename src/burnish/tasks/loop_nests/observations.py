@@ -296,7 +296,7 @@ def _tree_arrays(session: NestState) -> tuple[list[list[int]], list[list[int]], 
 
 
 def _strides(session: NestState, place: Place, statements: list[Statement]) -> list[int]:
-    """Return the elements that an iteration of a loop moves each access by, without signs."""
+    """Return by how many elements an iteration of a loop moves each access, without signs."""
     accesses: list[Access] = [access for one in statements for access in (one.target, *one.accesses)]
     steps = (session.tree.nest.strides(access).get(place.loop.iterator, 0) for access in accesses)
     return [abs(step) * place.loop.step for step in steps]

@@ -64,7 +64,7 @@ class NestSession(TimedSession):
         return tuple(self.tree.places)
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return the legal actions at a loop; the cursor moves on the whole program only."""
+        """Return the legal actions at a loop; `up` and `down` are legal for the whole program only."""
         place = self.place if site == WHOLE_PROGRAM else self.tree.places.get(site)
         if place is None:
             return np.zeros(len(ACTIONS), dtype=bool)

@@ -14,7 +14,7 @@ from burnish.tasks.tensors import c_interface
 from burnish.tasks.tensors.c_interface import Argument, check_name
 from burnish.tasks.tensors.machine import host
 
-PACKED = "_mlir_"  # what the engine calls a function that takes one array of pointers, beside the function
+PACKED = "_mlir_"  # prefix of the second function that the engine adds; it takes an array of pointers
 function_name = partial(c_interface.function_name, prefix="mlir")
 LIBRARIES = ("-Wl,--as-needed", "-lm")
 
@@ -25,10 +25,10 @@ def emit_shared_object(session: Session, arguments: tuple[str, ...], baseline: s
 
 
 def link_shared(code: bytes) -> bytes:
-    """Return the shared object of an object file.
+    """Link an object file, and return the content of the shared object.
 
     Raises:
-        CompileError: it cannot be linked; the message is what the linker said.
+        CompileError: the linker fails; its output is in the message.
         MissingTool: clang is not installed.
     """
     from burnish.llvm.toolchain import find_tool
@@ -49,7 +49,7 @@ def write_header(payload: Payload, name: str) -> str:
     """Return the header that declares the function of an object file.
 
     Raises:
-        InputError: the name is none in C.
+        InputError: the name is not valid in C.
     """
     check_name(name)
     types = [

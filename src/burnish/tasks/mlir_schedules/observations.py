@@ -20,7 +20,7 @@ from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS
 from burnish.tasks.mlir_schedules.sites import Site, Sites
 
 NEIGHBOURS = 4  # at most, among the ops that an op reads
-HISTORY = 48  # the last actions that are shown
+HISTORY = 48  # the last actions at an op that are counted
 NODE_COLUMNS = (
     "kind",
     "stage",

@@ -22,7 +22,7 @@ def schedule_text(opened: Payload, scheduled: Payload, script: Sequence[str]) ->
 
     Args:
         opened: The program before any action.
-        scheduled: The program after them.
+        scheduled: The program after all actions.
         script: The transforms of each step.
     """
     finished = lowering.finish(bindings.clone(scheduled.module))

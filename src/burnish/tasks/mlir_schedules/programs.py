@@ -1,11 +1,12 @@
-"""Where programs come from: files of MLIR, names of families, seeds, text.
+"""Sources of programs: files of MLIR, names of families, seeds, and text.
 
 FILE.mlir                              a function `main` on tensors, see burnish.tasks.mlir_schedules.reading
-FOLDER                                 all of these below it
+FOLDER                                 all such files in a folder, recursively
 matmul:512x512x512                     a program of a family
-matmul:train  matmul:test  matmul:all  a part of a family's set
-schedules:test  sample:train           the same of all families; as many of each as far as it has so many
-set17:all  set1250:train               fixed sets: a small one that is held out, a large one
+matmul:train  matmul:test  matmul:all  a split of a family's set
+schedules:test                         a split of all families' sets
+sample:train                           a split of a sample: up to 20 programs of each family
+set17:all  set1250:train               splits of fixed sets: 17 programs, all held out, and 1250 programs
 random:7  random:0..99                 random programs by seed
 'func.func @main(...) ...'             the program itself
 """
@@ -25,7 +26,7 @@ from burnish.tasks.tensors.programs import NamedSource
 
 SUFFIXES = (".mlir",)
 SEEDS = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")
-MOST_SEEDS = 10_000_000  # of one range
+MOST_SEEDS = 10_000_000  # in one range
 TEXT = re.compile(r"\bfunc\.func\b[^{]*\{", re.DOTALL)
 
 
@@ -81,10 +82,10 @@ class MlirSource(NamedSource):
 
 
 def program(text: str, name: str) -> Program:
-    """Return a program of a text, whose content is normal: the same for texts that differ in form only.
+    """Return the program of a text, in normal form: texts that differ only in form give the same content.
 
     Raises:
-        ProgramError: it is none of this task; the message says what was expected.
+        ProgramError: the text is not a program of this task; the message names what was expected.
         MissingTool: MLIR is not installed.
     """
     return Program(name, LANGUAGE, normal_text(text, name).encode())
@@ -94,7 +95,7 @@ def _seeds(text: str) -> range:
     """Return the seeds of 'random:7' or 'random:0..99'.
 
     Raises:
-        InputError: it is not written so.
+        InputError: the text has another form, or the range is empty or too large.
     """
     found = SEEDS.fullmatch(text.partition(":")[2])
     if not found:

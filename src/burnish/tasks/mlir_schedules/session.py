@@ -1,4 +1,4 @@
-"""One program, and what its ops were made into so far."""
+"""A session: one program, and the schedule of its ops so far."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from burnish.tasks.mlir_schedules.times import CodeTimes
 from burnish.tasks.mlir_schedules.transforms import write, write_fusion
 from burnish.tasks.tensors.session import TimedSession
 
-KEPT = 4096  # states whose code is remembered
+KEPT = 4096  # states whose code has its digest in memory
 
 
 @dataclass
 class SharedSchedules:
-    """What sessions of one program have in common."""
+    """Data that all sessions of one program share."""
 
     trial: Trial
     opened: Payload  # before any action
     times: CodeTimes
-    codes: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))  # of states
+    codes: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))  # by the state's digest
 
 
 class ScheduleSession(TimedSession):
-    """Linalg ops as sites, in the program's order; actions on the whole program are on the op at the cursor.
+    """Linalg ops as sites, in the program's order; whole-program actions apply to the op at the cursor.
 
-    The cursor begins at the last op and goes to the first: a consumer has its loops before its producers
-    are computed in them.
+    The cursor goes from the last op to the first, because a consumer needs its loops before its producers
+    are fused into them.
     """
 
     def __init__(self, payload: Payload, sites: Sites, shared: SharedSchedules, program: Program) -> None:
@@ -54,11 +54,11 @@ class ScheduleSession(TimedSession):
         self.payload = payload
         self.ops = sites
         self.shared = shared
-        self.cursor = sites.last  # "" behind the first op: done
+        self.cursor = sites.last  # the name of an op; "" after "done", or past the first op
         self.script: list[str] = []  # the transforms of each step
         self._masks: dict[str, Mask] = {}
-        self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one that was measured
-        self._lowered: Any = None  # the module, as `compiled` will want it
+        self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one, with its state's digest
+        self._lowered: Any = None  # the lowered module, if there is one: input of `compiled`
 
     @property
     def opened(self) -> Payload:
@@ -70,7 +70,7 @@ class ScheduleSession(TimedSession):
         return tuple(self.ops.by_name)
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return what can be done to an op; the cursor moves on the whole program only."""
+        """Return the legal actions at an op; `next` and `done` are legal for the whole program only."""
         name = self.cursor if site == WHOLE_PROGRAM else site
         if name not in self.ops.by_name:
             return np.zeros(len(ACTIONS), dtype=bool)
@@ -83,7 +83,7 @@ class ScheduleSession(TimedSession):
         return mask
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Move the cursor, or transform the op there or at a site."""
+        """Move the cursor, or transform the op at the cursor or at a site."""
         self.check_legal(action, site)
         text = ACTIONS[action]
         if text in ("next", "done"):
@@ -98,7 +98,7 @@ class ScheduleSession(TimedSession):
         ops = scan(self.payload.module, self.ops.apart_from(found)) if kind in RESHAPES else {}
         names = self.sites()
         self.ops = changed(self.ops, found, text, ops, reader)
-        if self.cursor and self.cursor not in self.ops.by_name:  # to the op before it
+        if self.cursor and self.cursor not in self.ops.by_name:  # move to the nearest op before
             left = [name for name in names[: names.index(self.cursor)] if name in self.ops.by_name]
             self.cursor = left[-1] if left else ""
         self.script.append(lines)
@@ -114,15 +114,15 @@ class ScheduleSession(TimedSession):
         return observe(self, space)
 
     def state(self) -> str:
-        """Return the digest."""
+        """Return the state's digest."""
         return self.digest()
 
     def seconds(self, again: bool = False) -> float:
-        """Return the CPU time of a call, as it was measured last, or measured again.
+        """Return the CPU time of a call: the last measurement of this code, or a new one.
 
         Raises:
-            LoweringFailed: MLIR makes no code of it.
-            Miscompiled: it does not compute what NumPy does.
+            LoweringFailed: MLIR cannot compile the schedule.
+            Miscompiled: the results differ from NumPy's.
         """
         code = self._code()
         known = None if again else self.shared.times.find(code)
@@ -138,7 +138,7 @@ class ScheduleSession(TimedSession):
         return known
 
     def compiled(self) -> CompiledSchedule:
-        """Return the code, whose outputs were compared."""
+        """Return the compiled code, after a comparison of its outputs with NumPy's."""
         key = self.digest()
         if self._compiled is None or self._compiled[0] != key:
             compiled = CompiledSchedule(self.payload, self._lowered)
@@ -158,11 +158,11 @@ class ScheduleSession(TimedSession):
         return code
 
     def object_code(self) -> bytes:
-        """Return the object file of a C function, named after the program; its outputs are compared.
+        """Return an object file with a C function named after the program, after a comparison with NumPy.
 
         Raises:
-            LoweringFailed: MLIR makes no code of it.
-            Miscompiled: it does not compute what NumPy does.
+            LoweringFailed: MLIR cannot compile the schedule.
+            Miscompiled: the results differ from NumPy's.
         """
         compiled = CompiledSchedule(self.payload, name=function_name(self.program.name))
         self.shared.trial.check(compiled)
@@ -174,20 +174,20 @@ class ScheduleSession(TimedSession):
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def fork(self) -> ScheduleSession:
-        """Return a session with the same module, which is changed by none; they share what was measured."""
+        """Return a session with the same module, which no session changes; both share their measurements."""
         copy = ScheduleSession(self.payload, self.ops, self.shared, self.program)
         copy.trace, copy.cursor, copy.script = list(self.trace), self.cursor, list(self.script)
         copy._masks = self._masks
         return copy
 
     def _before(self, name: str) -> str:
-        """Return the op before one in the program, "" before the first."""
+        """Return the name of the op before the given one; "" for the first."""
         names = list(self.ops.by_name)
         number = names.index(name)
         return names[number - 1] if number else ""
 
     def _reader(self, site: Site) -> Site | None:
-        """Return the op that reads what one makes; None where there are several, none, or vectors."""
+        """Return the only reader of a site's result; None if there are more or none, or if it is vectors."""
         readers = self.ops.readers(site.name)
         return readers[0] if len(readers) == 1 and readers[0].stage == "op" else None
 
@@ -200,14 +200,14 @@ class ScheduleSession(TimedSession):
         return write_fusion(site, reader, found, len(self.script))
 
     def _depths(self, site: Site) -> tuple[int, ...]:
-        """Return in how many outer loops of its reader an op may be computed, as far as is known."""
+        """Return the depths in its reader's loops at which an op may be fused; see `depths`."""
         if site.stage != "op" or site.loops:
             return ()
         reader = self._reader(site)
         return depths(self.payload.module, site, reader) if reader and reader.loops else ()
 
     def _fuses(self, site: Site, known: tuple[int, ...], loops: int) -> bool:
-        """Return whether an op can be computed in so many outer loops of the op that reads it: tried."""
+        """Return whether an op can be fused into the first `loops` loops of its reader, by trying it."""
         if loops not in known:
             return False
         try:
@@ -218,10 +218,10 @@ class ScheduleSession(TimedSession):
 
 
 def open_program(program: Program) -> ScheduleSession:
-    """Open a program: each op as MLIR has it.
+    """Open a program without a schedule.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
         MissingTool: MLIR is not installed.
     """
     text = program.content.decode(errors="replace")

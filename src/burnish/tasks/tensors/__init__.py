@@ -1,14 +1,14 @@
-"""What the two tasks on tensors share, loop_nests and mlir_schedules.
+"""Code that the two tasks on tensors share: loop_nests and mlir_schedules.
 
-They import these files, which import no task:
+The tasks import these files, which import no task:
 
-    arrays         where arrays begin, and arguments that users pass
+    arrays         alignment of arrays, and arguments that users pass
     c_interface    headers and names of C functions
     machine        the machine that code is generated for
     objectives     the time of a call
     outputs        the check that a schedule is right
-    policy/        the cost model and the policy that it makes, in use without torch
-    polynomials    of exp and tanh
+    policy/        the cost model and the policy that uses it; both run without torch
+    polynomials    exp and tanh as polynomials
     programs       programs from files, names of families, or text
     session        sessions whose objective is the time of a call
     train/         measured schedules, the fit of a cost model to them, the training

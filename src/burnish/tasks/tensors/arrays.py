@@ -1,4 +1,4 @@
-"""Arrays of NumPy that compiled code runs on: where they begin, and arguments that users pass."""
+"""Arrays of NumPy that compiled code runs on: their alignment, and arguments that users pass."""
 
 from __future__ import annotations
 

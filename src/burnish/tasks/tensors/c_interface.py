@@ -76,7 +76,7 @@ def write_header(
         cpu: The CPU that the code is for.
         arguments: The inputs, then the outputs.
         note: The end of the comment, after the sentence about outputs.
-        statements: What the function computes.
+        statements: The statements that the function computes, for the comment.
         last: Declarations of further parameters.
         macros: The names and values of macros, without the function's name, which begins each.
     """

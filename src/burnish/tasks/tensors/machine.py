@@ -38,7 +38,7 @@ def machine_of(cpu: str) -> Machine:
     """Return the machine of a CPU by LLVM's name, such as "x86-64-v3" or "skylake".
 
     Raises:
-        UnknownName: LLVM does not know the CPU.
+        UnknownName: LLVM has no CPU of this name.
     """
     try:
         found = _native.machine_of(cpu)

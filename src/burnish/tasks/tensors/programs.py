@@ -40,7 +40,7 @@ class NamedSource(FileSource):
         return self.expand_name(text) if self.is_name(text) else super().expand(text)
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See ProgramSource; `arguments` must be empty, as there is no compiler to pass them to."""
+        """See ProgramSource; `arguments` must be empty, because there is no compiler to pass them to."""
         if self.is_text(name) or self.is_name(name):
             if arguments:
                 raise InputError(f"{name}: {arguments[0]!r}: {self.many} take no compiler options")
@@ -63,13 +63,13 @@ class NamedSource(FileSource):
         return name.partition(":")[0] if self.is_name(name) else super().project(name)
 
     def _written(self, text: str) -> Program:
-        """Return the program that a text is, named after its digest."""
+        """Return the program of a text, named after its digest."""
         program = self.parse(text)
         return replace(program, name=f"{self.language}-{program.digest[:8]}")
 
     @abstractmethod
     def parse(self, text: str) -> Program:
-        """Return the program that a text is.
+        """Return the program of a text.
 
         Raises:
             ProgramError: the text is not a program.
@@ -96,5 +96,5 @@ class NamedSource(FileSource):
         """Return the names of the programs that a name stands for.
 
         Raises:
-            InputError: there are none.
+            InputError: the name stands for no program.
         """

@@ -43,7 +43,7 @@ class TimedSession(Session):
 
     @abstractmethod
     def state(self) -> str:
-        """Return the identity of what is measured."""
+        """Return the identity of the measured state."""
 
     @abstractmethod
     def seconds(self, again: bool = False) -> float:

@@ -71,7 +71,7 @@ def test_a_policy_comes_back_from_its_file_and_chooses_the_same(tmp_path: Path) 
 
 
 def test_a_policy_for_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="2 actions on 42 features is none of evictions"):
+    with pytest.raises(InputError, match="2 actions on 42 features is not a policy of evictions"):
         scorer(0, actions=("inline", "leave"))
     with pytest.raises(InputError, match="1 actions on 7 features"):
         scorer(0, inputs=7)

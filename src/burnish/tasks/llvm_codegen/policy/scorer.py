@@ -70,8 +70,8 @@ class EvictionScorer:
         inputs = len(self.policy.encoder.mean)
         if self.policy.actions != ACTIONS or inputs != len(INPUTS):
             raise InputError(
-                f"a policy of {len(self.policy.actions)} actions on {inputs} features is none of evictions: "
-                f"expected the action 'evict' and {len(INPUTS)} features of a slot"
+                f"a policy of {len(self.policy.actions)} actions on {inputs} features is not a policy of "
+                f"evictions: expected the action 'evict' and {len(INPUTS)} features of a slot"
             )
 
     def scores(self, rows: Floats, llvms: Slots) -> Floats:

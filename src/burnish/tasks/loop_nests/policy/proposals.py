@@ -92,7 +92,7 @@ class _Pool:
         self._add([draw(self.nest, self.vector_bytes, self.rng) for _ in range(DRAWN // share)])
         for _ in range(ROUNDS):
             best = heapq.nsmallest(PARENTS, self.drawn)
-            if not best:  # all that can be drawn was seen before
+            if not best:  # all drawn sketches were seen before
                 return
             self._add([self._varied(best) for _ in range(VARIED // share)])
 

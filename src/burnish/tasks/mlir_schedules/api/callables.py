@@ -27,13 +27,13 @@ def compile_schedule(program: str | Program, trace: Sequence[str] = ()) -> Sched
     """Compile a linalg program as scheduled: `compile_schedule("matmul:64x64x64")(a, b)`.
 
     Args:
-        program: Its text, file or name (see burnish.tasks.mlir_schedules.programs), or itself.
-        trace: The actions of a schedule, as `burnish.optimize` finds them; none is MLIR's naive code.
+        program: A Program, or its text, file or name (see burnish.tasks.mlir_schedules.programs).
+        trace: The actions of a schedule, as `burnish.optimize` finds them; () gives MLIR's naive code.
 
     Raises:
-        ProgramError, IllegalAction: there is no such program or schedule.
-        LoweringFailed: MLIR makes no code of it.
-        Miscompiled: it does not compute what NumPy does, for random inputs.
+        ProgramError, IllegalAction: the program or the schedule is not valid.
+        LoweringFailed: MLIR cannot compile the schedule.
+        Miscompiled: the results for random inputs differ from NumPy's.
         MissingTool: MLIR is not installed.
     """
     return ScheduledFunction(
@@ -45,15 +45,15 @@ class ScheduledFunction:
     """A linalg program as a function: `function(a, b)` returns an array, or a tuple of several.
 
     Inputs are NumPy arrays, or anything with `__dlpack__` on the CPU, of exactly the program's shapes and
-    dtypes; those that are not C-contiguous are copied. `out` is an array for the only output, or a sequence
-    of them: C-contiguous, and without memory of another argument. Several threads may call at the same time:
-    the interpreter's lock is released.
+    dtypes; inputs that are not C-contiguous are copied. `out` is an array for the only output, or a sequence
+    of arrays; they are C-contiguous, and share no memory with another argument. Several threads may call at
+    the same time, because the interpreter's lock is released.
 
     Attributes:
-        program: What it computes.
-        trace: In which way.
+        program: The program that is computed.
+        trace: The actions of its schedule.
         inputs, outputs: Types of arguments and results.
-        compiled: Its machine code.
+        compiled: The machine code.
     """
 
     def __init__(self, program: Program, trace: Sequence[str] = ()) -> None:
@@ -63,7 +63,7 @@ class ScheduledFunction:
         session.replay(trace)
         self.program, self.trace = program, tuple(trace)
         self.inputs, self.outputs = session.payload.inputs, session.payload.outputs
-        self.compiled = session.compiled()  # which holds the code
+        self.compiled = session.compiled()  # keeps the machine code in memory
         self._types = [(one.shape, np.dtype(DTYPES[one.dtype])) for one in (*self.inputs, *self.outputs)]
         formats = "".join(dtype.char for _, dtype in self._types)
         shapes = [shape for shape, _ in self._types]
@@ -73,8 +73,8 @@ class ScheduledFunction:
         """Compute the outputs.
 
         Raises:
-            InputError: an array is missing, or has another shape or dtype, or cannot be written, or an output
-                shares memory with another argument.
+            InputError: an array is missing or has another shape or dtype, or an output is read-only, not
+                C-contiguous, or shares memory with another argument.
         """
         if len(inputs) != len(self.inputs):
             self._taken(inputs, 0, len(self.inputs))
@@ -87,12 +87,12 @@ class ScheduledFunction:
         return results[0] if len(results) == 1 else results
 
     def bind(self, *last: Any) -> BoundFunction:
-        """Return a function of the first inputs alone, for last ones that stay: the weights of a network.
+        """Return a function of the first inputs, with fixed last inputs, such as the weights of a network.
 
-        They are copied to where cache lines begin, once.
+        The fixed inputs are copied once, to memory that begins at a cache line.
 
         Raises:
-            InputError: there are too many, or one has another shape or dtype.
+            InputError: there are too many arrays, or one has another shape or dtype.
         """
         first = len(self.inputs) - len(last)
         return BoundFunction(self, self._taken(last, max(0, first), len(self.inputs)))
@@ -106,14 +106,14 @@ class ScheduledFunction:
         return type(self), (self.program, self.trace)
 
     def _new(self) -> tuple[Array, ...]:
-        """Return arrays for the outputs."""
+        """Return new arrays for the outputs."""
         return tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
 
     def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Compute, with copies of inputs that are of another form.
+        """Compute the outputs, with copies of inputs that the code cannot take as they are.
 
         Raises:
-            InputError: an array is not of the right shape or dtype, or cannot be written.
+            InputError: see `__call__`.
         """
         arrays = self._taken(inputs, 0, len(self.inputs))
         self._check_outputs(outputs, arrays)
@@ -121,7 +121,7 @@ class ScheduledFunction:
         assert wrong < 0
 
     def _taken(self, given: Sequence[Any], first: int, end: int) -> list[Array]:
-        """Return inputs as arrays that the code takes; they are the program's from `first` to `end`."""
+        """Return the program's inputs from `first` to `end` (exclusive) as arrays that the code takes."""
         if len(given) != end - first:
             expected = ", ".join(map(_text, self.inputs[first:end]))
             raise InputError(f"{len(given)} arrays; expected {end - first}: {expected}")
@@ -133,18 +133,18 @@ class ScheduledFunction:
         ]
 
     def _array(self, given: Any, name: str, number: int) -> Array:
-        """Return what was given as an array of the right type, without a copy if that is possible.
+        """Return an argument as an array that the code takes, without a copy if possible.
 
         Raises:
-            InputError: it is none, or has another shape or dtype.
+            InputError: the argument is not an array, or has another shape or dtype.
         """
         return np.require(taken(given, name, *self._types[number]), requirements=("C", "A"))
 
     def _check_outputs(self, outputs: Sequence[Any], inputs: Sequence[Array]) -> None:
-        """Look whether arrays can be written to.
+        """Check that the arrays can be outputs.
 
         Raises:
-            InputError: one cannot.
+            InputError: there are too few or too many arrays, or one cannot be an output; see `__call__`.
         """
         if len(outputs) != len(self.outputs):
             raise InputError(f"out: {len(outputs)} arrays; expected {len(self.outputs)}")
@@ -160,7 +160,7 @@ class ScheduledFunction:
 
 
 class BoundFunction:
-    """A function of a program's first inputs; the last ones are held."""
+    """A function of a program's first inputs; the last ones are fixed."""
 
     def __init__(self, function: ScheduledFunction, last: Sequence[Array]) -> None:
         self.function = function
@@ -180,16 +180,16 @@ def _fits(array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
 
 
 def _address(array: Any) -> int:
-    """Return where an array begins: `array.ctypes.data`, which takes four times as long."""
+    """Return the address of an array's data; `array.ctypes.data` takes four times as long."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError):  # it is read-only
+    except (TypeError, ValueError):  # the array is read-only
         address: int = array.ctypes.data
         return address
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array whose first element is where a cache line begins."""
+    """Return an array that begins at a cache line."""
     memory = np.empty(math.prod(shape) * dtype.itemsize + ALIGNMENT, dtype=np.uint8)
     return np.ndarray(shape, dtype, memory, -_address(memory) % ALIGNMENT)
 

@@ -1,9 +1,10 @@
-"""Networks op by op: ops that are alike are scheduled once, as a program of one of them.
+"""The schedules of networks, op by op: equal ops are scheduled once, as a program of one op.
 
-A network takes seconds to compile and to compare, one of its ops a tenth of a second. So the ops are
-measured apart, those with much time more often, and the next whole program has the fastest of each. As in
-Ansor's task scheduler (Zheng et al. 2020, arXiv:2006.06762, section 6), a task is a distinct op, weighed by
-how often it is there. Weights are in no cache when an op is called, as in a network that is larger than that.
+A network takes seconds to compile and to compare; one of its ops takes a tenth of a second. So ops are
+measured independently, slow ones more often, and the next whole program has the fastest schedule of each.
+As in Ansor's task scheduler (Zheng et al. 2020, arXiv:2006.06762, section 6), a task is a distinct op,
+weighted by its number of occurrences. A network's weights are in no cache when one of its ops is called, as
+in a network that is larger than the cache.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)
 
 @dataclass
 class IndependentOp:
-    """Ops of a program that are alike, as a program of one."""
+    """Equal ops of a program, as a program of one op."""
 
     program: Program
-    cold: tuple[int, ...]  # arguments of it that are in no cache when it is called
-    name: str  # of the op, in that program
-    sites: list[str]  # in the other one
+    cold: tuple[int, ...]  # indices of its arguments that are in no cache before a call
+    name: str  # of the op, in the program of one op
+    sites: list[str]  # of the equal ops, in the whole program
     search: OpSearch
-    seconds: float  # of one: what was measured, before that what the model expects
+    seconds: float  # of a call: the least measured time, at first the model's prediction
     tries: int = 0
-    fastest: SketchChoice | None = None  # that was measured
+    fastest: SketchChoice | None = None  # of the measured ones
     is_over: bool = False
 
     @property
     def weight(self) -> float:
-        """The seconds of all ops like it."""
+        """The seconds of all the equal ops together."""
         return len(self.sites) * self.seconds
 
     def measure(self, worker: Worker) -> None:
@@ -63,10 +64,10 @@ class IndependentOp:
 
 
 class IndependentOps:
-    """All ops of a program, to be measured one at a time in a process of their own."""
+    """The distinct ops of a program, measured one at a time in a separate process."""
 
     def __init__(self, session: ScheduleSession, search: OpSearch) -> None:
-        """Take the program with its ops, and a search whose pools are taken."""
+        """Take a session of the whole program, and the search that has its ops and their pools."""
         parts: dict[OpPart, list[str]] = {}
         for site in search.ops:
             parts.setdefault(part(session.payload, site), []).append(site)
@@ -84,18 +85,18 @@ class IndependentOps:
         self._worker.close()
 
     def measure(self, seconds: float) -> None:
-        """Measure for so long, or to the end: first what has much time and few measurements."""
+        """Measure until the time is over or no candidates are left; slow ops with few tries come first."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and (left := [one for one in self.ops if not one.is_over]):
             max(left, key=lambda one: one.weight / (1 + one.tries)).measure(self._worker)
 
     def fastest(self) -> Mapping[str, SketchChoice]:
-        """Return what is fastest for each op that was measured, by site."""
+        """Return the fastest measured choice of each op, by site."""
         return {site: one.fastest for one in self.ops if one.fastest for site in one.sites}
 
 
 def _apart(one: OpPart, sites: list[str], search: OpSearch) -> IndependentOp:
-    """Return ops as a program of one."""
+    """Return equal ops as a program of one op."""
     site = sites[0]
     alone = program(one.text, site)
     name = open_program(alone).ops.last

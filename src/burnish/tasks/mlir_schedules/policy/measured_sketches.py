@@ -1,4 +1,4 @@
-"""Measured schedules of programs, to learn from: drawn, near the fastest, proposed by a cost model."""
+"""Measured schedules of programs as training data: random, near the fastest, or proposed by a model."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from burnish.workers.worker import Limits, Worker
 Rng = np.random.Generator
 Sketches = Mapping[str, OpSketch]
 
-GUIDED = 0.5  # of the schedules are what a cost model proposes, where there is one
-DRAWN = 0.5  # of the rest; the others are variations of the fastest
-FAVOURED = 0.4  # the share of the measured schedules that others are variations of
-DEADLINE_SECONDS = 30.0  # of one schedule
-TRIES = 10  # for each schedule
-OPEN = 32  # programs, with their arrays, in a process
+GUIDED = 0.5  # share of schedules that a cost model proposes, if there is one
+DRAWN = 0.5  # share of the rest that are drawn; the others are variations of the fastest
+FAVOURED = 0.4  # share of the measured schedules, the fastest ones, that are varied
+DEADLINE_SECONDS = 30.0  # to compile and measure one schedule
+TRIES = 10  # sketches for each schedule, at most: some fail or repeat earlier ones
+OPEN = 32  # programs that a process keeps open, with their arrays
 
 
 @dataclass(frozen=True)
 class MeasuredSketches:
-    """A schedule of a program, and what a call takes."""
+    """A schedule of a program, and the seconds of a call."""
 
     program: str  # its name
     lanes: int
-    sketches: Sketches  # of ops that are not left to LLVM
+    sketches: Sketches  # by site, of ops that are not left to LLVM
     seconds: float
 
     def to_json(self) -> str:
-        """Return a line."""
+        """Return a line of JSON."""
         row = {
             "program": self.program,
             "lanes": self.lanes,
@@ -57,10 +57,10 @@ class MeasuredSketches:
 
     @classmethod
     def from_json(cls, text: str) -> MeasuredSketches:
-        """Read a line.
+        """Read a line of JSON, as `to_json` returns it.
 
         Raises:
-            InputError: it is none.
+            InputError: the line is something else.
         """
         try:
             row = json.loads(text)
@@ -81,17 +81,17 @@ def _sketch(table: dict[str, Any]) -> OpSketch:
 def measure(
     program: Program, lanes: int, count: int, seed: int, guide: CostModel | None = None
 ) -> Iterator[MeasuredSketches]:
-    """Yield measured schedules of a program, sketches at first, then also variations of the fastest.
+    """Yield measured schedules: a model's proposals, random sketches, then also variations of the fastest.
 
-    A schedule that crashes or hangs, that MLIR does not lower or that computes something else than NumPy is
-    left out.
+    A schedule is left out if it crashes or hangs, if MLIR cannot compile it, or if its results differ from
+    NumPy's.
 
     Args:
-        program: What is scheduled.
+        program: The program to schedule.
         lanes: Elements of a vector register.
-        count: How many schedules.
-        seed: Of the choices.
-        guide: What proposes GUIDED of them.
+        count: The number of schedules.
+        seed: The seed of all choices.
+        guide: The model that proposes the share GUIDED of the schedules.
     """
     rng = np.random.default_rng([seed, zlib.crc32(program.content)])
     before, ops = opened(open_program(program))
@@ -120,15 +120,15 @@ def measure(
 
 
 def measure_trace(program: Program, trace: Trace, cold: Sequence[int] = ()) -> float:
-    """Return the seconds of a call after a trace, whose outputs were compared.
+    """Return the seconds of a call of a schedule, after a comparison with NumPy.
 
     Args:
-        program: What is scheduled.
-        trace: Its actions.
-        cold: Inputs that are in no cache before a call.
+        program: The program to schedule.
+        trace: The actions of the schedule.
+        cold: The indices of inputs that are in no cache before a call.
 
     Raises:
-        IllegalAction, CompilerCrash: there is no such code.
+        IllegalAction, CompilerCrash: the schedule is illegal, or it cannot be compiled and measured.
     """
     session = _opened(program.digest, program).fork()
     for text in trace:
@@ -149,7 +149,7 @@ def _opened(_digest: str, program: Program) -> ScheduleSession:
 
 
 def _next(ops: Mapping[str, Op], found: list[MeasuredSketches], lanes: int, rng: Rng) -> Sketches:
-    """Return new sketches, or a variation of fast ones."""
+    """Return random sketches, or a variation of fast ones."""
     if len(found) < 6 or rng.random() < DRAWN:
         drawn = {site: draw(op, lanes, rng) for site, op in ops.items()}
         return {site: sketch for site, sketch in drawn.items() if sketch}
@@ -158,7 +158,7 @@ def _next(ops: Mapping[str, Op], found: list[MeasuredSketches], lanes: int, rng:
 
 
 def vary_one(ops: Mapping[str, Op], sketches: Sketches, lanes: int, rng: Rng) -> Sketches:
-    """Return sketches of which one is varied: that of an op with much to do more often."""
+    """Return the sketches with one of them varied; an op with more points is chosen more often."""
     names = [name for name in ops if name in sketches] or list(ops)
     weights = np.array([ops[name].points for name in names], dtype=np.float64) ** 0.5
     site = names[int(rng.choice(len(names), p=weights / weights.sum()))]

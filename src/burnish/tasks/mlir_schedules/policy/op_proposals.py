@@ -1,4 +1,4 @@
-"""A policy of schedules: what a cost model likes first, then what is near the best; networks op by op."""
+"""A policy of schedules: a cost model's best candidates, then variations; networks op by op."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from burnish.tasks.tensors.policy.cost_model import CostModel
 from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy, load_policy
 
 KIND = "op-schedule-costs"
-REPEATED = 500  # candidates in turn that are none: there are no others
-APART_FROM = 16  # ops of a program: they are measured apart, too
-APART = 1.5  # seconds of that for each second that a whole program takes, where the end is not known
-FIRST_SHARE = 0.4  # of the time to the end, before the first whole program
-RESERVE = 1.2  # times what the first one took are kept for the last
+REPEATED = 500  # repeated traces in a row that end the search
+APART_FROM = 16  # ops; if a program has at least this many, they are also measured independently
+APART = 1.5  # seconds of these measurements for each second of a whole program, without a time limit
+FIRST_SHARE = 0.4  # share of the time limit for these measurements before the first whole program
+RESERVE = 1.2  # the time kept for the last whole program, over the time of the one before
 
 
 def propose(program: Program, model: CostModel, ends: float = math.inf) -> InitialTraces:
-    """Yield traces of a program, the most promising first; sent what each costs in seconds.
+    """Yield traces of a program, most promising first; the caller sends the cost of each in seconds.
 
-    Of a program of many ops, ops are measured alone between, and the next trace has the fastest of each.
+    In a program of many ops, the ops are measured independently before each trace. The trace has the
+    fastest measured choice of each op.
 
     Args:
-        program: What is scheduled.
-        model: Of what sketches of ops take.
-        ends: When the last trace must be known to be fast, by time.monotonic(): a program of many ops is
-            evaluated once before, and once at the end.
+        program: The program to schedule.
+        model: The model that predicts the time of ops' sketches.
+        ends: The time of the end, by time.monotonic(); infinity if there is no time limit. With a limit, a
+            program of many ops is evaluated twice: after the first measurements of ops, and at the end.
     """
     began = monotonic()
     session = open_program(program)

@@ -1,8 +1,8 @@
-"""A search of sketches for every op of a program, in the order in which a cost model likes them.
+"""A search of sketches for every op of a program, in the order of a cost model.
 
-Ops are apart in the model: each has a pool of its own, and the first candidate takes the best of every pool.
-Later ones change one op at a time, that with much time more often; a variation of what was measured is
-expected to take what that took, times the model's ratio of the two.
+The model predicts each op's time independently. Each op has its own pool of sketches, and the first candidate
+takes the best of every pool. Later candidates change one op, chosen with probability proportional to its
+predicted time. The predicted time of a variation is its parent's measured time, times the model's ratio.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from burnish.tasks.mlir_schedules.sketches import OpSketch
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.policy.cost_model import CostModel
 
-FIRST = 24  # sketches of an op, which tell how much time it has
-DRAWN = 240  # sketches of an op that has more than next to none
-NEGLECTED = 0.002  # the share of all time below which ops are left as the model has them
-VARIED = 80  # in each of the rounds after that
-ROUNDS = 3
-PARENTS = 10  # of the variations
-NEAR = 16  # variations of a good schedule for each that is measured
-NEW = 0.2  # of the proposals take the model's next ones, not near the best
+FIRST = 24  # sketches drawn for each op, to predict its share of the time
+DRAWN = 240  # sketches drawn for an op that takes more than NEGLECTED of the time
+NEGLECTED = 0.002  # share of all time; ops below it get no more sketches, and are not measured independently
+VARIED = 80  # variations in each round after that
+ROUNDS = 3  # of variations
+PARENTS = 10  # best sketches that are varied
+NEAR = 16  # variations of the best schedules, for each schedule that is measured
+NEW = 0.2  # share of these variations that take a sketch of the op's pool, instead of varying its sketch
 
 Rng = np.random.Generator
 
 
 @dataclass(order=True)
 class SketchChoice:
-    """A sketch of an op, or None: it is left to LLVM."""
+    """A sketch of an op; None leaves the op to LLVM."""
 
     predicted: float  # seconds, by the model
     number: int
@@ -46,20 +46,20 @@ class SketchChoice:
 
 @dataclass(order=True)
 class SketchChoices:
-    """What is chosen for each op of a program."""
+    """A candidate: the choice for each op of a program."""
 
-    score: float  # log2 of the seconds that are expected
+    score: float  # log2 of the expected seconds; of the measured ones once it is measured
     number: int
     choices: Mapping[str, SketchChoice] = field(compare=False)
 
     @property
     def predicted(self) -> float:
-        """The seconds of all ops, by the model."""
+        """The predicted seconds of all ops together."""
         return sum(choice.predicted for choice in self.choices.values())
 
     @property
     def sketches(self) -> dict[str, OpSketch]:
-        """Those of the ops that are not left to LLVM."""
+        """The sketches by site, without ops that are left to LLVM."""
         return {site: choice.sketch for site, choice in self.choices.items() if choice.sketch}
 
 
@@ -67,33 +67,33 @@ Pools = Mapping[str, list[SketchChoice]]
 
 
 class OpSearch:
-    """A program's candidates: choices for every op.
+    """The candidates of a program: choices for every op.
 
     Attributes:
-        ops: By site.
-        pools: By site, an op's sketches, the best by the model first.
+        ops: The ops by site.
+        pools: The choices of each op by site, the best by the model first.
     """
 
     def __init__(self, ops: Mapping[str, Op], model: CostModel, pools: Pools | None = None) -> None:
-        """Take the model of what sketches of ops take, and the pools, where they are known."""
+        """Take the ops, the model that predicts the time of sketches, and the pools, if they are known."""
         self.ops, self.model = ops, model
-        self.count = 0  # of what was made: ties are in this order
+        self.count = 0  # of choices and candidates; ties are in the order of this number
         self.lanes = host().vector_bytes // ELEMENT
         text = "".join(f"{site}{op.extents}" for site, op in ops.items())
         self.rng = np.random.default_rng(zlib.crc32(text.encode()))
         self.pools = pools or self._pools()
-        self.best: list[SketchChoices] = []  # that were measured, a heap
-        self.waiting: list[SketchChoices] = []  # a heap
+        self.best: list[SketchChoices] = []  # measured candidates, a heap
+        self.waiting: list[SketchChoices] = []  # candidates to propose, a heap
         self._push({site: pool[0] for site, pool in self.pools.items()})
         self._alternatives(self.waiting[0].choices, 4 * NEAR)
 
     def next_is(self, choices: Mapping[str, SketchChoice]) -> None:
-        """Let what is best for some ops be the next candidate, in the fastest one, or the model's."""
+        """Propose some ops' choices next; other ops keep the fastest candidate's, or the model's best."""
         known = self.best[0].choices if self.best else {site: pool[0] for site, pool in self.pools.items()}
         self._push({**known, **choices}, -math.inf)
 
     def next(self) -> SketchChoices | None:
-        """Return the most promising candidate; None where there is no more."""
+        """Return the most promising candidate; None if there are no more."""
         for _ in range(3):
             if self.waiting:
                 return heapq.heappop(self.waiting)
@@ -102,7 +102,7 @@ class OpSearch:
         return None
 
     def measured(self, candidate: SketchChoices, seconds: float) -> None:
-        """Learn what a candidate takes: what is near the best few is worth a try."""
+        """Record the seconds of a candidate, and add variations of the best measured ones."""
         score = math.log2(seconds)
         heapq.heappush(self.best, SketchChoices(score, candidate.number, candidate.choices))
         parents = heapq.nsmallest(4, self.best)
@@ -131,7 +131,7 @@ class OpSearch:
             self._push({**choices, site: pool[min(place, len(pool) - 1)]})
 
     def _site(self, choices: Mapping[str, SketchChoice]) -> str:
-        """Draw an op, by what it is expected to take."""
+        """Draw an op, with probability proportional to its predicted time."""
         sites = list(choices)
         times = np.array([choices[site].predicted for site in sites])
         return sites[int(self.rng.choice(len(sites), p=times / times.sum()))]
@@ -143,7 +143,7 @@ class OpSearch:
         heapq.heappush(self.waiting, candidate)
 
     def _pools(self) -> Pools:
-        """Return the pools; ops that are alike have the same."""
+        """Return the pools by site; equal ops have the same pool."""
         alike = {site: replace(op, site="", reads=()) for site, op in self.ops.items()}
         found: dict[Op, dict[OpSketch | None, SketchChoice]] = {}
         for op in dict.fromkeys(alike.values()):
@@ -163,7 +163,7 @@ class OpSearch:
         self._add(found, op, [draw(op, self.lanes, self.rng) for _ in range(count)])
 
     def _vary(self, found: dict[OpSketch | None, SketchChoice], op: Op) -> None:
-        """Add variations of the best by the model."""
+        """Add variations of the best sketches by the model."""
         for _ in range(ROUNDS):
             best = heapq.nsmallest(PARENTS, found.values())
             parents = [best[int(self.rng.random() * len(best))] for _ in range(VARIED)]

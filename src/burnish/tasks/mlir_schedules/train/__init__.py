@@ -1,1 +1,1 @@
-"""How cost models of ops are trained."""
+"""The training of cost models of ops."""

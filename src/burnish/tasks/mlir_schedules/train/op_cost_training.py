@@ -43,7 +43,7 @@ class OpSchedules:
     kind = KIND
 
     def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
-        """See Subject; programs of more operations than the plan has are left out."""
+        """See Subject; programs with more than `plan.operations` operations are left out."""
         for program in programs:
             if flops(program.content.decode()) <= plan.operations:
                 yield program.name, host().vector_bytes

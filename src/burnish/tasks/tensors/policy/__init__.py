@@ -1,1 +1,1 @@
-"""The cost model of schedules, in use without torch."""
+"""The cost model of schedules, and the policy that uses it; both run without torch."""

@@ -99,7 +99,7 @@ class CostModel:
 
 
 def scale_of(known: Sequence[str]) -> list[int]:
-    """Return the indices of SCALE's columns in `known`, as far as they are there."""
+    """Return the indices in `known` of the columns of SCALE that it has."""
     return [known.index(name) for name in SCALE if name in known]
 
 

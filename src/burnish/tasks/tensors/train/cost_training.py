@@ -1,6 +1,6 @@
 """The training of a cost model of schedules: measure schedules of many programs, then fit a model.
 
-Measurements are written to files in the run's folder, program by program, so a run that was killed and is
+Measurements are written to files in the run's folder, program by program. So a run that was killed and is
 resumed measures only the missing programs.
 """
 
@@ -40,8 +40,8 @@ FEWEST = 6  # schedules; a program with fewer is not learned from
 class ScheduleCostsPlan:
     """Settings for measuring and fitting."""
 
-    schedules: int = 48  # to measure for each nest
-    operations: float = 5e9  # nests with more have half as many schedules
+    schedules: int = 48  # to measure for each program
+    operations: float = 5e9  # larger nests have half as many schedules; larger linalg programs are left out
     narrow: float = 0.25  # share of nests also measured with 32-byte vectors, if the machine's are wider
     seconds: float = 60.0  # time limit for one nest
     guide: str = "shipped"  # policy that proposes some of the schedules: "shipped", "none", or a file
@@ -68,7 +68,7 @@ class Subject(Protocol):
     kind: str  # of the policy's file
 
     def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
-        """Return the keys to measure."""
+        """Yield the keys to measure."""
 
     def measure(
         self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: CostModel | None
@@ -186,7 +186,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
     def _measure(
         self, name: str, programs: Chosen, found: list[MeasuredProgram]
     ) -> Iterator[Mapping[str, float]]:
-        """Measure what a file lacks, a program per iteration; add all measurements to `found`."""
+        """Measure the programs that a file lacks, one per iteration; add all measurements to `found`."""
         path, subject = self.folder / f"{name}.jsonl", self.subject
         known = self._by_key([*self._before, *subject.read(path)])
         with closing(LineFile(path, keep=True)) as file:

@@ -1,7 +1,7 @@
 """Fitting of a cost model to measured schedules: to their times, and to their order within each program.
 
 The loss is Huber's loss of log2 seconds, plus RankNet's over pairs of schedules of one program (Burges et al.
-2005): -log sigmoid(s_b - s_a) if a is faster. Fast schedules weigh more, as a search looks only at those.
+2005): -log sigmoid(s_b - s_a) if a is faster. Fast schedules weigh more, because a search looks only at them.
 """
 
 from __future__ import annotations
