@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 5533,
+    "cc": 5531,
     "cli": 4667,
     "console": 822,
     "core": 2555,

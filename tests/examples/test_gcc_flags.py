@@ -162,7 +162,7 @@ def test_bad_input_is_named(installed: Path) -> None:
         "optimize --task gcc_flag matrix.c": "did you mean 'gcc_flags'",
         "optimize --task gcc_flags matrix.c -o m.ll": "expected a name that ends in .o",
         "apply --task gcc_flags matrix.c Os Os": "'Os' is illegal after 1 steps",
-        "optimize --task gcc_flags matrix.c --objective seconds": "say so with --run",
+        "optimize --task gcc_flags matrix.c --objective seconds": "give its arguments with --run",
     }
     told = run_all(installed, [words.split() for words in refused])
     for (code, _, error), message in zip(told, refused.values(), strict=True):

@@ -40,7 +40,7 @@ def test_both_stages_are_searched_and_confirmed_as_one() -> None:
 
 
 def test_stages_are_not_remembered(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="llvm_passes_and_codegen is of several stages"):
+    with pytest.raises(InputError, match="llvm_passes_and_codegen has several stages"):
         optimize(PROBLEM, Budget(evaluations=1), strategy=Strategy(memory=tmp_path / "memory"))
 
 

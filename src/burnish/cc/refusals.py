@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "-fsycl-*",
         "-fopenacc",
     ),
-    "modules are compiled together with what imports them": (
+    "modules are compiled together with their importers": (
         "-fmodules*",
         "-fmodule-file*",
         "-fmodule-output*",
@@ -101,7 +101,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "-save-temps*",
         "-as-secure-log-file",
     ),
-    "clang's own passes were to be watched": (
+    "the option reports on clang's own passes": (
         "-Rpass*",
         "-ftime-trace*",
         "-ftime-report*",
@@ -147,9 +147,7 @@ CODE_GENERATION = (
     "-verify-machineinstrs",
     "-x86-*",
 )
-NOT_CODE_GENERATION = (
-    "it is not known to be the code generator's alone, and burnish's passes would not follow it"
-)
+NOT_CODE_GENERATION = "it may affect passes, too, and burnish's passes would ignore it"
 
 # Options that the driver gives to cc1 at a level; if one is missing, the user gave the option on the right.
 _VECTORIZE = {"-vectorize-loops": "-fno-vectorize", "-vectorize-slp": "-fno-slp-vectorize"}
@@ -217,10 +215,10 @@ def table() -> str:
         "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |"
     )
     lines.append(f"| assembly | {ASSEMBLY} |")
-    lines.append("| what becomes a precompiled header | it has no code |")
-    lines.append("| a program on standard input | it can be read once |")
-    lines.append("| a target that is not this machine's | burnish's LLVM has no other |")
-    return "\n".join(["| clang -cc1 is told | why the object stays clang's |", "|---|---|", *lines]) + "\n"
+    lines.append("| a source of a precompiled header | it has no code |")
+    lines.append("| a program on standard input | it can be read only once |")
+    lines.append("| a target other than this machine's | burnish's LLVM has no other |")
+    return "\n".join(["| option of clang -cc1 | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 
 
 def _refused_option(job: ClangJob) -> str | None:

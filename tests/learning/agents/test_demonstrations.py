@@ -109,7 +109,7 @@ def test_the_actions_of_what_a_search_found_reach_its_cost(objective: str) -> No
         (("a: halve",), UnknownName, "no site named 'a'"),
         (("subtract(3)", "halve"), IllegalAction, "'halve' is illegal"),
         (("add(1)",) * 8, InputError, "8 entries does not fit into an episode of 7 steps"),
-        (("halve",), ReplayError, "the trace ends at 4 units, the demonstration says 1"),
+        (("halve",), ReplayError, "the trace ends at 4 units, not at the demonstration's 1"),
     ],
 )
 def test_what_cannot_be_replayed_says_why(
@@ -128,7 +128,7 @@ def test_demonstrations_that_fail_are_left_out_and_the_others_stay_in_order() ->
     recording = record(envs, demonstrations, done.append)
     assert done == list(range(1, 8))
     assert list(recording.failures) == ["a=4"]
-    assert "the demonstration says 2" in recording.failures["a=4"]
+    assert "not at the demonstration's 2" in recording.failures["a=4"]
     expected = [counters(f"a={n}").key for n in (1, 2, 3, 5, 6, 7) for _ in range(n)]
     assert [step.program for step in recording.steps] == expected
     for env in envs:
@@ -147,7 +147,7 @@ def test_a_crash_on_the_way_is_a_failure_and_the_next_one_is_replayed() -> None:
 
 def test_nothing_to_imitate_is_an_error_with_the_first_reason() -> None:
     with pytest.raises(
-        InputError, match=r"nothing to imitate in 1 demonstrations: .* the demonstration says 5"
+        InputError, match=r"nothing to imitate in 1 demonstrations: .* not at the demonstration's 5"
     ):
         record([counting_env("a=6")], [demonstration("a=6", "halve", cost=5.0)])
     with pytest.raises(InputError, match="there is no demonstration"):

@@ -128,7 +128,7 @@ def test_rows_of_columns_are_sequences(kind: str) -> None:
         (
             {"kind": "mixture", "parts": {}},
             ["ir2vec"],
-            r"what encodes 'ir2vec'\? .* \[network.parts.ir2vec\]",
+            r"no part encodes 'ir2vec'; add a table \[network.parts.ir2vec\]",
         ),
         (
             {"kind": "mixture", "parts": {"cfx": {}}},

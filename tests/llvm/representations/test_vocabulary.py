@@ -43,7 +43,7 @@ def test_saved_vocabulary_is_read_again(tmp_path: Path) -> None:
 )
 def test_what_is_no_vocabulary_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(content)
-    with pytest.raises(InputError, match=r"bad\.json: no vocabulary"):
+    with pytest.raises(InputError, match=r"bad\.json: not a vocabulary"):
         load_vocabulary(tmp_path / "bad.json")
 
 

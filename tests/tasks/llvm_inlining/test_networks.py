@@ -191,7 +191,7 @@ def test_policies_that_are_no_stack_are_left_to_python() -> None:
         kinds=random_policy(1).head,
         kind=np.array([0, 0]),
     )
-    with pytest.raises(InputError, match="no stack"):
+    with pytest.raises(InputError, match="chooses an action in one step"):
         native_network(factorised)
     other = replace(random_policy(0), actions=("inline", "leave"))
     guide_for = guide_by(other, TASK)

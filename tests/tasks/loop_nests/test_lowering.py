@@ -144,7 +144,7 @@ def test_code_that_is_too_long_is_not_compiled() -> None:
     entries = [step.format(name) for name in "abcde" for step in steps]
     tree = scheduled(f"f32 {extents}\no[a,b,c,d,e] = x[a,b,c,d,e]", *entries)
     assert emitted_lines(tree, 10**6) > 6**5 * 4
-    with pytest.raises(CodeTooLong, match="split by what divides"):
+    with pytest.raises(CodeTooLong, match="split by divisors"):
         CompiledNest(tree, host())
 
 

@@ -84,7 +84,7 @@ def test_every_family_has_nests(family: str) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("matmul:4x5", "matmul:4x5: expected mxnxk, a number for each"),
+        ("matmul:4x5", "matmul:4x5: expected mxnxk, one number for each"),
         ("matmul:tset", "matmul:tset: expected matmul:mxnxk"),
         ("matmul:4x5x0", "k is 0"),
         ("matmul:4x5x6@f16", "dtype 'f16'; expected f32 or f64"),

@@ -124,9 +124,9 @@ def test_the_shipped_policy_costs_no_more_on_small_files() -> None:
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, files = tmp_path / "d.jsonl", [str(DATA / "hash_table.c"), str(DATA / "matrix.c")]
     assert main(["inliner", "decisions", str(out), *files, "--tries", "3", "--match", "hash"]) == 0
-    assert "1 modules more" in capsys.readouterr().out
+    assert "1 more modules" in capsys.readouterr().out
     assert main(["inliner", "decisions", str(out), *files, "--tries", "3", "--match", "hash"]) == 0
-    assert "0 modules more" in capsys.readouterr().out
+    assert "0 more modules" in capsys.readouterr().out
     assert main(["inliner", "compare", SHIPPED_POLICY, str(DATA / "hash_table.c"), "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["questions"] > 0
