@@ -22,8 +22,8 @@ from burnish.core.program import Program
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
 from burnish.search import Budget, search
-from burnish.search.after import stage_after
 from burnish.search.problem import Problem
+from burnish.search.stages import stage_after
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_passes import TASK as PASSES

@@ -32,8 +32,8 @@ from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.modules.objectives import within_limits
 from burnish.policies import find as policies
 from burnish.search import Budget, search
-from burnish.search.after import stage_after
 from burnish.search.problem import Problem
+from burnish.search.stages import stage_after
 from burnish.tasks.llvm_codegen.actions import ACTIONS, PASSES
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from burnish.cc.commands import cc
+from burnish.cc.commands.cc import meant
 from burnish.cc.commands.launch import find_launcher
-from burnish.cc.commands.misspelled import meant
 from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 from tests.cc.conftest import Compiler, make_stock

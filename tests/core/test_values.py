@@ -13,7 +13,7 @@ from burnish.core.objective import Observation
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.trace import entry, join_trace, split_entry
-from burnish.envs.spaces import Content, space_of
+from burnish.envs.env_spaces import Content, space_of
 
 RESULT = Result(
     task="counting-v3",

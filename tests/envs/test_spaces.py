@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from burnish.core.objective import GraphArrays
 from burnish.envs.env import Env
-from burnish.envs.spaces import Content, as_member, space_of
+from burnish.envs.env_spaces import Content, as_member, space_of
 from tests.core.counting_task import OBSERVATIONS, TASK, counters
 
 PROGRAMS = [counters("a=8"), counters("a=6 b=4"), counters("c=900 d=1 e=3")]

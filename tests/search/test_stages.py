@@ -14,9 +14,8 @@ from burnish.core.result import Result
 from burnish.evaluation import optimize
 from burnish.evaluation.optimization import Strategy
 from burnish.search import Budget, search
-from burnish.search.after import ended
 from burnish.search.problem import Problem
-from burnish.search.stages import search_stages
+from burnish.search.stages import ended, search_stages
 from burnish.tasks.llvm_passes_and_codegen import TASK
 from burnish.workers.worker import GIB, Limits
 from tests.sources import program

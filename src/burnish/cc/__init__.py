@@ -19,7 +19,6 @@ only if it is smaller.
     searching         one search, or a result of earlier builds for a similar object
     inlined           answers of a policy to clang's inliner
     machine_code      the code of an object's functions, by burnish's back end
-    back_end          the options of the back end, from clang's command line
     server            the fork server: it has imported all of this, for the next file
     guard             the optimizer in a child process, because it may crash or hang
     copies            functions that several objects define

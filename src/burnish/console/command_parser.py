@@ -30,6 +30,11 @@ class CommandParser(argparse.ArgumentParser):
         options.setdefault("formatter_class", Paragraphs)
         super().__init__(exit_on_error=False, **options)
         self._compiler, self._is_subcommand = compiler, subcommand
+        self._add_rest: list[Callable[[], None]] = []
+
+    def add_when_needed(self, add: Callable[[], None]) -> None:
+        """Call `add`, which adds options, only for words with --help or with an option that is not there."""
+        self._add_rest.append(add)
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in a command's words.
@@ -37,6 +42,12 @@ class CommandParser(argparse.ArgumentParser):
         Raises:
             InputError: a word is unknown or missing, or a value is wrong.
         """
+        known = {*self._option_names()}
+        if asks_for_help(words) or any(
+            word.startswith("--") and word.partition("=")[0] not in known for word in words
+        ):
+            for add in self._add_rest:
+                add()
         read = self.parse_known_args if self._subparsers else self.parse_known_intermixed_args
         try:
             options, rest = read(list(words), None)
@@ -111,6 +122,11 @@ class CommandParser(argparse.ArgumentParser):
     def _option_names(self) -> Iterator[str]:
         for action in self._actions:
             yield from (name for name in action.option_strings if name.startswith("--"))
+
+
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Return whether words ask for a command's help."""
+    return "-h" in words or "--help" in words
 
 
 class Paragraphs(argparse.HelpFormatter):

@@ -15,8 +15,8 @@ from burnish.core.errors import Miscompiled
 from burnish.core.program import Run, Workload
 from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
 from burnish.llvm.run import execute, link
-from burnish.llvm.run.alone import alone, quiet_core
 from burnish.llvm.run.folder import temporary_folder
+from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.running import PATIENT
 from burnish.llvm.run.stopwatch import SECONDS
 
@@ -128,7 +128,7 @@ def compare_times(
             # New copies each round, because a file's pages keep their place in memory, which affects times.
             programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
             row = np.full((3, len(workload.runs)), np.inf)
-            with alone():  # for one round only, because other processes wait for the lock
+            with measurement_lock():  # for one round only, because other processes wait for the lock
                 for column, run in enumerate(workload.runs):
                     order = rng.permutation(3)
                     for program in (*order, *order[::-1]):

@@ -16,7 +16,7 @@ from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace, SiteProposals
 
 AT_ONCE = 2  # learned suffixes for the first refinement of sites
-WORTH = 0.01  # least gain of the first learned suffix, as a share of the program's cost
+LEAST_GAIN = 0.01  # least gain of the first learned suffix, as a share of the program's cost
 PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
@@ -79,7 +79,7 @@ def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     (current,) = yield Batch([space.best_initial.trace], Ask.SITE_COSTS)
     (tried,) = yield Batch([current.trace + space.suffixes[0]], Ask.SITE_COSTS, partial=True)
     gains = (cost - tried.site_costs.get(site, cost) for site, cost in current.site_costs.items())
-    if sum(max(0.0, gain) for gain in gains) > WORTH * current.cost:
+    if sum(max(0.0, gain) for gain in gains) > LEAST_GAIN * current.cost:
         yield from refine(current, space.suffixes[:AT_ONCE], partial=True)
 
 

@@ -23,7 +23,7 @@ from burnish.search.space import (
 COVERED = 0.98  # share of the sites' costs that is searched: the rest is many sites with little to gain
 DRAWN = 24  # suffixes drawn when no learned ones are left
 PROBED = 40  # fewest sites at which all suffixes are tried; only the best of these are tried at the others
-WORTH = 0.004  # gain at the sites that justifies an evaluation of the program, as a share of its cost
+LEAST_GAIN = 0.004  # gain at the sites that justifies an evaluation of the program, as a share of its cost
 
 
 def partwise(
@@ -71,7 +71,7 @@ def partwise(
             _keep(found, kept, sites, suffixes, tried)
             short = any(item.error == NOT_TRIED for item in tried)
             now = -sum(item.cost for item in found.values())
-            if now > gain and (short or now - gain > WORTH * joined.cost):
+            if now > gain and (short or now - gain > LEAST_GAIN * joined.cost):
                 (candidate,) = yield Batch([_joined(base, found)], Ask.SITE_COSTS)
                 found = _cheaper(found, current, candidate)
                 gain = -sum(item.cost for item in found.values())

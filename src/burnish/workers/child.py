@@ -185,7 +185,7 @@ class Together:
         self._calls: Sequence[Request] = ()
         self._replies = -1
         self._answers: dict[int, list[Reply]] = {}  # unsent, until all earlier calls are answered
-        self._told = 0  # number of calls whose answers were sent
+        self._sent = 0  # number of calls whose answers were sent
         self._goes_on = True
         self._after: dict[int, list[int]] = {}  # call -> the calls that depend on it
         self._waits: list[int] = []  # call -> number of unfinished calls that it depends on
@@ -208,7 +208,7 @@ class Together:
             _helpers().submit(self._work)
         self._work()
         with self._changed:
-            self._changed.wait_for(lambda: self._told == len(self._calls) or not self._goes_on)
+            self._changed.wait_for(lambda: self._sent == len(self._calls) or not self._goes_on)
         return self._goes_on
 
     def _work(self) -> None:
@@ -224,10 +224,10 @@ class Together:
                     self._waits[other] -= 1
                     if not self._waits[other]:
                         heapq.heappush(self._begin, other)
-                while self._goes_on and self._told in self._answers:
-                    answers = self._answers.pop(self._told)
-                    self._goes_on = _reply(self._calls[self._told], answers, self._replies)
-                    self._told += 1
+                while self._goes_on and self._sent in self._answers:
+                    answers = self._answers.pop(self._sent)
+                    self._goes_on = _reply(self._calls[self._sent], answers, self._replies)
+                    self._sent += 1
                 self._changed.notify_all()
 
 

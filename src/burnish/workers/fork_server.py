@@ -65,8 +65,8 @@ class Forked:
         """Wait for the end and return the exit code; a negative one is a fatal signal."""
         if self._returncode is None:
             select.select([self._handle], [], [])
-            told = os.read(self._status, STATUS.size)
-            self._returncode = STATUS.unpack(told)[0] if told else -signal.SIGKILL
+            status = os.read(self._status, STATUS.size)
+            self._returncode = STATUS.unpack(status)[0] if status else -signal.SIGKILL
             os.close(self._handle)
             os.close(self._status)
         return self._returncode

@@ -56,11 +56,13 @@ class Undone(CompilerCrash):
 class PendingCall:
     """A call of a function in a worker, and its answer after the arrival."""
 
-    __slots__ = ("answer", "generation", "request", "told")
+    __slots__ = ("answer", "generation", "request", "wants_answer")
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], told: bool = True) -> None:
-        self.request = function, arguments, told
-        self.told = told  # whether the worker sends an answer
+    def __init__(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], wants_answer: bool = True
+    ) -> None:
+        self.request = function, arguments, wants_answer
+        self.wants_answer = wants_answer  # whether the worker sends an answer
         self.generation = 0  # of the process that got the call
         self.answer: tuple[int, Any] | None = None
 
@@ -154,7 +156,7 @@ class Worker:
 
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Add a call without an answer to the next message, before calls that begin later."""
-        self._held.append(PendingCall(function, arguments, told=False))
+        self._held.append(PendingCall(function, arguments, wants_answer=False))
 
     def finish(self, call: PendingCall) -> Any:
         """Wait for a call of `begin`; return its value, or raise its error.
@@ -178,7 +180,7 @@ class Worker:
         for call in self._held:
             message.append(call.request)
             call.generation = self.generation
-            if call.told:
+            if call.wants_answer:
                 self._sent.append(call)
         self._held.clear()
         self._waiting = 0

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from burnish.learning.agents.moving_averages import MovingAverages
+from burnish.learning.agents.ppo import MovingAverages
 from burnish.learning.agents.rollout import Episode
 
 

@@ -12,9 +12,17 @@ from torch import Tensor
 
 from burnish.envs.env import Env
 from burnish.envs.vector import VectorEnv
-from burnish.learning.agents.look_ahead import Tried, ends, scores, try_all
 from burnish.learning.agents.policy import Policy
-from burnish.learning.agents.td import TD, TDConfig, best_and_targets, value_targets
+from burnish.learning.agents.td import (
+    TD,
+    TDConfig,
+    Tried,
+    best_and_targets,
+    ends,
+    scores,
+    try_all,
+    value_targets,
+)
 from burnish.learning.networks.encoder import Encoder
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters

@@ -17,8 +17,8 @@ from burnish.learning.networks.from_table import build_encoder
 from burnish.learning.training.algorithms import open_training, settings_of
 from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.config import Config, Source, read_config
+from burnish.learning.training.learning import offered_actions
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
-from burnish.learning.training.offered_actions import offered_actions
 from burnish.policies.guiding import load_guide, rollout
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.kernel import LoweringFailed

@@ -15,8 +15,16 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
-from burnish.learning.training.greedy_play import Greedy, looks_same
-from burnish.learning.training.validation import SCORE, Held, Played, hold_out, measure, play_all
+from burnish.learning.training.validation import (
+    SCORE,
+    Greedy,
+    Held,
+    Played,
+    hold_out,
+    looks_same,
+    measure,
+    play_all,
+)
 from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.llvm.corpora.archive import unpack
+from burnish.llvm.corpora.fetch import unpack
 from tests.llvm.corpora.sdists import link, tar_bytes
 
 

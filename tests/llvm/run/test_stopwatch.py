@@ -13,7 +13,7 @@ import pytest
 from burnish.core.errors import CompileError, Miscompiled
 from burnish.core.program import Workload
 from burnish.llvm.run import Execution, stopwatch
-from burnish.llvm.run.alone import alone, quiet_core
+from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.running import RunLimits
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
 from burnish.llvm.toolchain import bitcode_to_object
@@ -123,7 +123,7 @@ def test_object_that_cannot_be_linked_is_an_error(thing: bytes) -> None:
 
 def hold(entered: Any, leave: Any) -> None:
     """Be alone for a while."""
-    with alone():
+    with measurement_lock():
         entered.set()
         leave.wait()
 
@@ -140,7 +140,7 @@ def test_one_process_at_a_time_is_alone() -> None:
     leave.set()
     assert second.wait(30)
     other.kill()  # which gives way as well
-    with alone():
+    with measurement_lock():
         pass
     first.join()
     other.join()

@@ -6,8 +6,8 @@ from burnish.core.objective import parse_objective
 from burnish.core.trace import split_entry
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.search import Budget, search
-from burnish.search.after import stage_after
 from burnish.search.problem import Problem
+from burnish.search.stages import stage_after
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc.commands.misspelled import meant
 from burnish.cc.compiling import compile_and_improve
 from burnish.cc.file_budget import DEFAULT, FileBudget
 from burnish.cc.requests import OBJECTIVES, Attempt, Compiled, DriverOptions, Optimizer, Request
@@ -265,3 +264,34 @@ _OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
 _OPTIONS = _OF_USERS | _OF_THE_LAUNCHER
 KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
 """The options for users; native/launcher/misspelled.cpp has the same list."""
+
+
+def meant(option: str, known: Iterable[str]) -> str:
+    """Return the known option that a user misspelled; "" if the option is not near to any of them.
+
+    A third of the letters may be wrong, missing, added or swapped with the next one. No long option of clang
+    is as near to an option of burnish. native/launcher/misspelled.cpp has the same rule.
+
+    Args:
+        option: The user's option, with its dashes, without a value.
+        known: burnish's options, with their dashes.
+    """
+    if not option.startswith("--"):
+        return ""
+    near = [(_edits(option, name), name) for name in known]
+    near = [(edits, name) for edits, name in near if 3 * edits <= len(name) - len("--")]
+    return min(near)[1] if near else ""
+
+
+def _edits(one: str, other: str) -> int:
+    """Return the minimum number of changed, added, removed or swapped letters: optimal string alignment."""
+    before: list[int] = []
+    last, row = before, list(range(len(other) + 1))
+    for i, letter in enumerate(one):
+        before, last, row = last, row, [i + 1]
+        for j, wanted in enumerate(other):
+            edits = min(last[j] + (letter != wanted), last[j + 1] + 1, row[j] + 1)
+            if i and j and (letter, one[i - 1]) == (other[j - 1], wanted):
+                edits = min(edits, before[j - 1] + 1)
+            row.append(edits)
+    return row[-1]

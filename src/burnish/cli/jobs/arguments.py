@@ -7,9 +7,9 @@ import itertools
 import sys
 from collections.abc import Iterable, Sequence
 
-from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser
+from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser, asks_for_help
 from burnish.core.errors import InputError
-from burnish.core.registry import load_task, program_kinds, task_names
+from burnish.core.registry import default_task, load_task, program_kinds, task_names
 from burnish.core.setting import Setting
 from burnish.core.task import Task
 from burnish.policies import find as policies
@@ -41,7 +41,9 @@ def task_asked_for(words: Sequence[str]) -> Task | None:
 
 
 def programs_help(words: Sequence[str]) -> str:
-    """Return the possible forms of a program's name, for --help."""
+    """Return the possible forms of a program's name, if the words ask for help; tasks are then imported."""
+    if not asks_for_help(words):
+        return ""
     task = task_asked_for(words)
     return task.source().kinds if task else program_kinds()
 
@@ -60,17 +62,26 @@ def add_task(parser: CommandParser, words: Sequence[str], *, goals: bool = False
 
 
 def add_settings(parser: CommandParser, words: Sequence[str], *, goals: bool = False) -> None:
-    """Add the settings of the task that --task names, or of all tasks without --task."""
-    task = task_asked_for(words)
-    tasks = [task] if task else [load_task(name) for name in task_names()]
+    """Add the settings of the task that --task names; without --task, the default task's.
+
+    The settings of the other tasks are added when they are needed: their import takes a fifth of a command's
+    start.
+    """
     known: set[str] = set()
-    for one in tasks:
-        settings = (*one.settings.settings, *(one.settings.goal_settings if goals else ()))
-        group = parser.add_argument_group(f"of {one.name}") if settings else parser
-        for setting in settings:
-            if setting.option not in known:
-                known.add(setting.option)
-                _add_setting(group, setting)
+
+    def add(tasks: Iterable[Task]) -> None:
+        for one in tasks:
+            settings = (*one.settings.settings, *(one.settings.goal_settings if goals else ()))
+            group = parser.add_argument_group(f"of {one.name}") if settings else parser
+            for setting in settings:
+                if setting.option not in known:
+                    known.add(setting.option)
+                    _add_setting(group, setting)
+
+    task = task_asked_for(words)
+    add([task or default_task()])
+    if not task:
+        parser.add_when_needed(lambda: add(map(load_task, task_names())))
 
 
 def _add_setting(parser: argparse._ActionsContainer, setting: Setting) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections import deque
@@ -10,8 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import FrameType, TracebackType
+from typing import Any, Self
 
-from burnish.cli.jobs.interruption import Interruption
 from burnish.cli.jobs.job import Job, SearchSettings, Watcher, search_job, write_output
 from burnish.cli.jobs.kept import KeptResults
 from burnish.core.errors import BurnishError, CompileError, InputError, MissingTool
@@ -227,3 +229,26 @@ class _Phase:
 def workers_each(jobs: int) -> int:
     """Return the number of processes for each of `jobs` parallel searches."""
     return max(1, (os.cpu_count() or 1) // jobs)
+
+
+class Interruption:
+    """A handler that notes the first Ctrl-C, and raises KeyboardInterrupt at once only if nothing is lost."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.at_once = False  # True: the first Ctrl-C also raises KeyboardInterrupt in the main thread
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        again, self.asked = self.asked, True
+        if again or self.at_once:
+            raise KeyboardInterrupt

@@ -6,19 +6,19 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
-from burnish.cli.llvm.corpus_export import combine, export
 from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
-from burnish.cli.llvm.corpus_split import split
 from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
     programs_table,
     show_runnable,
+    show_splits,
     totals_of,
 )
 from burnish.console.command_parser import COUNT, SEED, CommandParser, whole_number
@@ -29,9 +29,11 @@ from burnish.llvm.corpora.building import build
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.kernels import Kernel, kernels
 from burnish.llvm.corpora.manifest import Package, find_package
+from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, combine_mlgo, write_mlgo
 from burnish.llvm.corpora.public import default_folder, package_job, packages_of
 from burnish.llvm.corpora.random_modules import SIZE, random_job
-from burnish.llvm.corpora.store import SPLITS, open_corpus
+from burnish.llvm.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
+from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.corpora.workloads import Recipe, workloads
 
@@ -276,3 +278,88 @@ def _stats(options: argparse.Namespace) -> int:
         print_summary(corpus.rows, detailed=True, form=form)
         form.note(f"{len(corpus)} programs, digest {corpus.digest}")
     return 0
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a corpus, or one of its parts, as an MLGO corpus, with the options for clang."""
+    corpus = open_corpus(options.folder)
+    if options.part:
+        corpus = corpus.part(options.part)
+    flags = cc1_options(options.clang or ("-Oz",))
+    written = write_mlgo(options.out, _modules(corpus, flags), more={"corpus_name": options.out.name})
+    print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
+    return 0
+
+
+def combine(options: argparse.Namespace) -> int:
+    """Write one description for all MLGO corpora in a folder."""
+    written = combine_mlgo(options.out)
+    print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
+    return 0
+
+
+def _modules(corpus: Corpus, flags: tuple[str, ...]) -> Iterator[MlgoModule]:
+    for row in corpus.programs:
+        content = corpus.open(row).content
+        yield MlgoModule(row.name, content if isinstance(content, bytes) else content.encode(), flags)
+
+
+def split(options: argparse.Namespace) -> int:
+    """Show the splits, after assigning or resetting them if the options ask for that.
+
+    Raises:
+        InputError: the shares cannot be parsed, or there is no corpus.
+    """
+    corpus = open_corpus(options.folder)
+    if options.by_file and not options.assign:
+        raise InputError("--by-file: expected --assign too, such as --assign train=8,val=1,test=1")
+    problem = ""
+    if options.reset:
+        remove_splits(options.folder)
+    elif options.assign:
+        problem = _assign(options, corpus)
+    show_splits(open_corpus(options.folder), form_of(options))
+    if problem:
+        print(problem, file=sys.stderr)
+    return 0
+
+
+def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
+    """Assign programs to splits; return a warning if a split is empty, or ""."""
+    shares = _shares(options.assign)
+    group = file_of if options.by_file else group_of
+    groups: Counter[str] = Counter()
+    for row in corpus.rows:
+        groups[group(row)] += row.is_program
+    splits = assign_splits(groups, shares, options.seed)
+    write_splits(options.folder, splits, options.seed)
+    filled = {splits[name] for name, programs in groups.items() if programs}
+    empty = sorted(name for name, share in shares.items() if share and name not in filled)
+    if not empty:
+        return ""
+    kind, remedy = "folder", "add --by-file to split file by file"
+    if options.by_file:
+        kind, remedy = "file", "ask for fewer splits, or add programs"
+    names = sorted(name for name, programs in groups.items() if programs)
+    shown = f"one {kind}, {names[0]}" if len(names) == 1 else f"{len(names)} {kind}s"
+    return (
+        f"{options.folder}: {' and '.join(empty)} got no program. "
+        f"The {groups.total()} programs are in {shown}, and a {kind} is in one split only; {remedy}."
+    )
+
+
+def _shares(text: str) -> dict[str, float]:
+    """Parse shares such as 'train=8,val=1,test=1'.
+
+    Raises:
+        InputError: the text has another form.
+        UnknownName: there is no such split.
+    """
+    try:
+        shares = {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
+    for name in shares:
+        if name not in SPLITS:
+            raise UnknownName.among("split", name, SPLITS)
+    return shares

@@ -17,7 +17,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,12 @@ from burnish.core.trace import Trace
 from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
 from burnish.learning.portfolio.cover import by_gain_for_time, greedy_cover
 from burnish.learning.portfolio.evolve import PortfolioEffort, PortfolioSetup, evolve
-from burnish.learning.portfolio.network import SequenceValueLearner
-from burnish.learning.portfolio.plan import Plan
+from burnish.learning.portfolio.network import SequenceValueLearner, SequenceValuesConfig
 from burnish.learning.portfolio.prior import fit_prior
 from burnish.learning.portfolio.seconds import fit_time, reached
 from burnish.learning.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.learning.training.chosen_programs import Chosen
-from burnish.learning.training.collect import Found, collect, problems_of
+from burnish.learning.training.collect import WORTH_KEEPING, Found, collect, problems_of
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
@@ -290,3 +289,31 @@ def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Progra
 def _file_name(objective: str) -> str:
     """Return an objective's text as a part of a file name."""
     return re.sub(r"[^\w.^*-]+", "-", objective)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The keys of [algorithm]: the effort of each stage."""
+
+    objectives: tuple[str, ...] = ()
+    """Objectives that are searched for by turns, and all measured; by default the policy's own."""
+    observations: tuple[str, ...] = ()  # input of the policy; by default the task's first observation
+    search: str = "12s"  # budget for each program
+    searched: int = 400  # programs to search
+    worth: float = WORTH_KEEPING  # least reference / cost of a trace that becomes a candidate
+    portfolio_programs: int = 200  # programs that the portfolio evolves on
+    slowest: float = 0.15  # seconds; only programs on which the reference takes no longer
+    generations: int = 60
+    strongest: int = 40  # traces of the search with the largest gains, added to the portfolio
+    left_to_sites: tuple[str, ...] = ()  # prefixes of the actions that only suffixes may have
+    also: tuple[str, ...] = ()  # policies, by name or file, whose sequences are further candidates
+    size: int = 64  # most sequences in the portfolio
+    table: int = 300  # programs that the portfolio is applied to
+    suffixes: int = 32  # most suffixes that are kept
+    suffix_programs: int = 150  # programs that suffixes are learned on
+    jobs: int = 0  # programs in parallel; 0: the number of cores
+    chunk: int = 16  # programs in an iteration
+    state: str = (
+        ""  # folder of the stages' files, which runs for other objectives may share; by default the run's own
+    )
+    fit: SequenceValuesConfig = field(default_factory=SequenceValuesConfig)

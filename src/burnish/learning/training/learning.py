@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,8 @@ import torch
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.registry import load_task
+from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.vector import VectorEnv
@@ -33,7 +36,6 @@ from burnish.learning.training.expert import (
     read_demonstrations,
 )
 from burnish.learning.training.export_best import export
-from burnish.learning.training.offered_actions import offered_actions
 from burnish.learning.training.standardize import (
     RANDOM,
     Observations,
@@ -240,3 +242,30 @@ def load_policy(policy: torch.nn.Module, folder: Path) -> None:
     if wrong:
         raise InputError(f"start_from: the policy of {folder} has another network: {wrong[0]} differs")
     policy.load_state_dict(theirs, strict=False)
+
+
+def offered_actions(config: Config, task: Task) -> tuple[str, ...] | None:
+    """Return the actions that a configuration names and the task's options do not exclude; None for all.
+
+    Raises:
+        InputError: a name with a * matches no action.
+    """
+    names = config.environment.actions
+    if names is None:
+        return names
+    every = load_task(task.name).actions
+    found = dict.fromkeys(action for name in names for action in _fitting(name, every, config.name))
+    return tuple(action for action in found if action in task.actions or action not in every)
+
+
+def _fitting(name: str, actions: Sequence[str], where: str) -> list[str]:
+    """Return the actions that match a name in which * stands for any text; a name without * as it is."""
+    if "*" not in name:
+        return [name]
+    pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
+    found = [action for action in actions if pattern.fullmatch(action)]
+    if not found:
+        raise InputError(
+            f"{where}: environment.actions: {name!r} matches no action; the first one is {actions[0]!r}"
+        )
+    return found

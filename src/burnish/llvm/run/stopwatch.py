@@ -11,10 +11,10 @@ from pathlib import Path
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Workload
 from burnish.core.recent import Recent
-from burnish.llvm.run.alone import alone, quiet_core
 from burnish.llvm.run.check import differences, limits_after, run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
+from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
 
@@ -79,7 +79,7 @@ class Stopwatch:
             self._right = self._run_unoptimized()
         limits = replace(limits_after(self._right), cpu=quiet_core())
         counters = () if what == SECONDS else (what,)
-        with temporary_folder() as folder, alone():
+        with temporary_folder() as folder, measurement_lock():
             executable = link(object_bytes, self.workload, folder / "program")
             self.objects_run += 1
             rounds = []

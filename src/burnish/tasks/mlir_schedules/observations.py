@@ -16,7 +16,7 @@ from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX, MOST_DIMENSIONS
 from burnish.tasks.mlir_schedules.c_interface import function_name, write_header
 from burnish.tasks.mlir_schedules.outputs import schedule_text
 from burnish.tasks.mlir_schedules.payload import Payload
-from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS, STAGES, alone
+from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS, STAGES, op_row
 from burnish.tasks.mlir_schedules.sites import Site, Sites
 
 NEIGHBOURS = 4  # at most, among the ops that an op reads
@@ -131,7 +131,7 @@ def ops(session: ScheduleState) -> NDArray[np.float32]:
 
 def row(session: ScheduleState, site: Site) -> NDArray[np.float32]:
     """Return float32[F]: an op, with its loops, the cursor and the number of readers."""
-    found = alone(site).copy()
+    found = op_row(site).copy()
     found[AT_CURSOR] = site.name == session.cursor
     found[READERS] = len(session.ops.readers(site.name)) / 8
     return found

@@ -76,7 +76,7 @@ AT_CURSOR, READERS = COLUMNS.index("is at the cursor"), COLUMNS.index("readers")
 
 
 @lru_cache(KEPT)
-def alone(site: Site) -> NDArray[np.float32]:
+def op_row(site: Site) -> NDArray[np.float32]:
     """Return float32[F]: the row of an op without the cursor and its readers, which depend on other ops."""
     op = site.op
     kind = op.kind if op.kind in KINDS else "other"

@@ -20,7 +20,7 @@ class TimedSession(Session):
     def __init__(self, actions: Sequence[str], reopen: Callable[[], Session], program: Program) -> None:
         super().__init__(actions, reopen=reopen)
         self.program = program
-        self._told = ""  # the state whose cost was returned last
+        self._reported = ""  # the state whose cost was returned last
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
         """Return the seconds of a call, after a comparison with NumPy; 0 for a site: it has no own cost.
@@ -32,7 +32,7 @@ class TimedSession(Session):
         if site:
             return 0.0
         state = self.state()
-        again, self._told = state == self._told, state
+        again, self._reported = state == self._reported, state
         return self.seconds(again)
 
     def costs(self, objective: str) -> dict[str, float]:

@@ -14,8 +14,8 @@ import pytest
 from burnish import loops
 from burnish.core.errors import InputError, UnknownName
 from burnish.loops import CompiledKernel
-from burnish.tasks.loop_nests.api.alignment import worth_aligning
 from burnish.tasks.loop_nests.api.compilation import read
+from burnish.tasks.loop_nests.api.kernel import worth_aligning
 from burnish.tasks.loop_nests.api.schedule import Schedule, follow
 
 M, N, K = 7, 9, 5

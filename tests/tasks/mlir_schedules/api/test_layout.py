@@ -14,8 +14,7 @@ from torch.nn import functional
 
 pytest.importorskip("torch_mlir")
 
-from burnish.tasks.mlir_schedules.api.from_torch.folding import fold_batch_norms
-from burnish.tasks.mlir_schedules.api.from_torch.importing import Imported, import_module
+from burnish.tasks.mlir_schedules.api.from_torch.importing import Imported, fold_batch_norms, import_module
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
 from tests.tasks.mlir_schedules.api.test_import_torch import SMALL, Applied, drawn

@@ -101,7 +101,7 @@ def test_networks_take_what_was_fastest_apart(model: CostModel, monkeypatch: pyt
         for one in apart.ops:
             one.fastest = one.search.pools[one.name][-1]
 
-    monkeypatch.setattr(op_proposals, "APART_FROM", 2)
+    monkeypatch.setattr(op_proposals, "INDEPENDENT_FROM", 2)
     monkeypatch.setattr(IndependentOps, "measure", prefer_another)
     proposals = propose(program(TWICE, "twice"), model)
     first = next(proposals)
@@ -127,7 +127,7 @@ def test_ops_are_measured_apart_until_a_last_network_fits_in(
         asked.append(seconds)
         now += max(0.0, seconds)
 
-    monkeypatch.setattr(op_proposals, "APART_FROM", 2)
+    monkeypatch.setattr(op_proposals, "INDEPENDENT_FROM", 2)
     monkeypatch.setattr(op_proposals, "monotonic", lambda: now)
     monkeypatch.setattr(IndependentOps, "measure", measure_apart)
     proposals = propose(program(TWICE, "twice"), model, ends=200.0)

@@ -132,20 +132,20 @@ def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int 
     traces = guide_for(open_nest(program)).initial_traces if guide_for else _random(nest)
     found: dict[Trace, float] = {}
     again: dict[Trace, float] = {}
-    told: float | None = None
+    cost: float | None = None
     longest = 0.0  # seconds for one schedule
     with closing(Worker()) as worker:
         while (left := end - time.monotonic()) > min((AGAIN + 1) * longest, AGAIN_SHARE * seconds):
             begin = time.monotonic()
             try:
-                trace = traces.send(told)
-                told, applied = worker.call(measure_trace, program, trace, threads, deadline_seconds=left)
+                trace = traces.send(cost)
+                cost, applied = worker.call(measure_trace, program, trace, threads, deadline_seconds=left)
             except StopIteration:
                 break
             except (CompilerCrash, IllegalAction):
-                told = math.inf
+                cost = math.inf
                 continue
-            found.setdefault(applied, told)
+            found.setdefault(applied, cost)
             longest = max(longest, time.monotonic() - begin)
         fastest = sorted(found, key=lambda one: found[one])[:AGAIN]
         for applied in dict.fromkeys([*itertools.islice(found, 1), *fastest]):  # the first: the policy's

@@ -71,7 +71,7 @@ class IndependentOps:
         parts: dict[OpPart, list[str]] = {}
         for site in search.ops:
             parts.setdefault(part(session.payload, site), []).append(site)
-        self.ops = [_apart(one, sites, search) for one, sites in parts.items()]
+        self.ops = [_independent(one, sites, search) for one, sites in parts.items()]
         least = NEGLECTED * sum(one.weight for one in self.ops)
         self.ops = [one for one in self.ops if one.weight > least]
         self._worker = Worker(LIMITS)
@@ -95,7 +95,7 @@ class IndependentOps:
         return {site: one.fastest for one in self.ops if one.fastest for site in one.sites}
 
 
-def _apart(one: OpPart, sites: list[str], search: OpSearch) -> IndependentOp:
+def _independent(one: OpPart, sites: list[str], search: OpSearch) -> IndependentOp:
     """Return equal ops as a program of one op."""
     site = sites[0]
     alone = program(one.text, site)

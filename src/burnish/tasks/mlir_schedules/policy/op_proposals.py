@@ -23,8 +23,10 @@ from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy, load_po
 
 KIND = "op-schedule-costs"
 REPEATED = 500  # repeated traces in a row that end the search
-APART_FROM = 16  # ops; if a program has at least this many, they are also measured independently
-APART = 1.5  # seconds of these measurements for each second of a whole program, without a time limit
+INDEPENDENT_FROM = 16  # ops; if a program has at least this many, they are also measured independently
+INDEPENDENT_SHARE = (
+    1.5  # seconds of these measurements for each second of a whole program, without a time limit
+)
 FIRST_SHARE = 0.4  # share of the time limit for these measurements before the first whole program
 RESERVE = 1.2  # the time kept for the last whole program, over the time of the one before
 
@@ -46,13 +48,13 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
     before, ops = opened(session)
     search = OpSearch(ops, model)
     with ExitStack() as stack:
-        apart = None
-        if len(ops) >= APART_FROM:
+        independent = None
+        if len(ops) >= INDEPENDENT_FROM:
             session.replay(before)
-            apart = stack.enter_context(IndependentOps(session, search))
+            independent = stack.enter_context(IndependentOps(session, search))
             now = monotonic()
-            apart.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
-            search.next_is(apart.fastest())
+            independent.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
+            search.next_is(independent.fastest())
         seen: set[Trace] = set()
         repeated = 0
         while (candidate := search.next()) and repeated < REPEATED:
@@ -66,11 +68,13 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
             cost = yield trace
             if cost is not None and math.isfinite(cost):
                 search.measured(candidate, cost)
-            if apart:
+            if independent:
                 now = monotonic()
                 whole = now - start
-                apart.measure(APART * whole if math.isinf(ends) else ends - now - RESERVE * whole)
-                search.next_is(apart.fastest())
+                independent.measure(
+                    INDEPENDENT_SHARE * whole if math.isinf(ends) else ends - now - RESERVE * whole
+                )
+                search.next_is(independent.fastest())
 
 
 def load_for(path: Path, task: Task) -> SchedulePolicy:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
+def measurement_lock() -> Iterator[None]:
     """Hold the machine's measurement lock during a `with` block; wait until it is free.
 
     The lock is on the folder for temporary files, because every process has it and no lock file remains.
