@@ -25,7 +25,7 @@ import torch
 from burnish.envs.env import Env
 from burnish.learning.agents.export import export_policy
 from burnish.learning.agents.policy import Policy
-from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.policies.choose import choose
 from burnish.policies.load import load_action_policy

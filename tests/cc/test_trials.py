@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc.guard import Guard
+from burnish.cc.isolation import Guard
 from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.cc.trials import Trials
 from tests.cc.requests import request_of

@@ -20,7 +20,7 @@ only if it is smaller.
     inlined           answers of a policy to clang's inliner
     machine_code      the code of an object's functions, by burnish's back end
     server            the fork server: it has imported all of this, for the next file
-    guard             the optimizer in a child process, because it may crash or hang
+    isolation         the optimizer in a child process, because it may crash or hang
     copies            functions that several objects define
     processes         clang as a child, signals
     build_log         one line for each object

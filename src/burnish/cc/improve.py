@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.cc.copies import change_of_groups
-from burnish.cc.guard import Guard
+from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, kept, sizes_of
 from burnish.cc.refusals import too_small

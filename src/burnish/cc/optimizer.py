@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
-from burnish.cc.guard import LOAD
+from burnish.cc.isolation import LOAD
 from burnish.cc.requests import Attempt, KeptReference, Request
 from burnish.cc.searching import Found, budget_of, find
 from burnish.core.errors import CompilerCrash, ProgramError

@@ -12,7 +12,7 @@ from pathlib import Path
 from burnish.cc import build_log, shares
 from burnish.cc.build_log import Action, Record
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.guard import LEAST_STEP_SECONDS, LOAD, Guard
+from burnish.cc.isolation import LEAST_STEP_SECONDS, LOAD, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.linked import Linked
 from burnish.cc.refusals import refusal

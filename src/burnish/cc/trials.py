@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from burnish.cc.guard import Guard
+from burnish.cc.isolation import Guard
 from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.core.errors import BurnishError
 

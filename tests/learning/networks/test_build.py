@@ -10,8 +10,8 @@ import torch
 from burnish.core.errors import InputError
 from burnish.envs.env import Env
 from burnish.learning.agents.policy import Policy, as_mask
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.networks.elements import Vectors
-from burnish.learning.networks.from_table import build_encoder
 from burnish.learning.networks.graph_encoder import GraphEncoder
 from burnish.learning.networks.mlp import MLP
 from burnish.learning.networks.sequence import LSTM, Transformer

@@ -11,7 +11,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.registry import load_task
 from burnish.envs.env_spaces import ActionSpace
-from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of, trainings_of
 from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Config, Source, read_config, shipped

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.registry import load_task
 from burnish.envs.env_spaces import ActionSpace
-from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of
 from burnish.learning.training.config import Config, Source, read_config, shipped
 from burnish.learning.training.expert import DEMONSTRATIONS, check_expert

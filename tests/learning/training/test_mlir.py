@@ -13,7 +13,7 @@ from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.reward import failure_rewards
 from burnish.learning.agents.policy import HEADS
-from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import open_training, settings_of
 from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.config import Config, Source, read_config

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from burnish.cc.guard import Guard
+from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.unit_records import ProgramUnit
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.cc.guard import Guard
+from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.admission import admitted, pattern
 from burnish.cc.link.inputs import linked_files

@@ -1,1 +1,1 @@
-"""Networks that turn observations into vectors; `from_table.build_encoder` makes them from a table."""
+"""Networks that turn observations into vectors; `build_encoder` makes them from a table."""

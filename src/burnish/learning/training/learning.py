@@ -22,8 +22,8 @@ from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.demonstrations import Demonstration
 from burnish.learning.agents.policy import Critic, Head, Policy
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.networks.encoder import Encoder
-from burnish.learning.networks.from_table import build_encoder
 from burnish.learning.training.algorithms import Note, settings_of
 from burnish.learning.training.checkpoint import FILE, diverged, load_checkpoint
 from burnish.learning.training.config import Config

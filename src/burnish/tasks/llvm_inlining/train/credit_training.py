@@ -21,7 +21,7 @@ from burnish.envs.env_spaces import ActionSpace
 from burnish.files import LineFile, read_json_lines
 from burnish.learning.agents.learner import seeded_torch
 from burnish.learning.agents.policy import Policy
-from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.export_best import export

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc.guard import guarded
 from burnish.cc.improve import offered_symbols
+from burnish.cc.isolation import guarded
 from burnish.cc.requests import KeptReference
 from burnish.llvm.toolchain import find_tool
 from tests.waiting import alive, wait_until
