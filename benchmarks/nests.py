@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loop_nests.one_thread import restart
+from tensors.one_thread import restart
 
 if __name__ == "__main__":
     restart()  # before NumPy is loaded
@@ -38,10 +38,11 @@ from loop_nests import tables
 from loop_nests.cases import MATMULS, SMALLEST, Case, choose
 from loop_nests.peers import PEERS, forms, load, versions
 from loop_nests.pictures import draw_ratios
-from loop_nests.rounds import of_call, of_kernel, take
 from loop_nests.rows import CALLED, PEAK, POLICY, REFINED, Row
 from loop_nests.schedules import LOOPS, Scheduler, scheduler_of
 from rich.console import Console
+from tensors.rounds import of_call, of_kernel, take
+from tensors.shown import forms_table
 
 from burnish.core.errors import BurnishError
 from burnish.loops import CompiledKernel
@@ -100,7 +101,7 @@ def measure(planned: Planned, peers: Sequence[str], probe: PeakProbe, rounds: in
         compiled = CompiledNest(tree, host())
         bench.check(compiled)
         contenders[name] = of_kernel(compiled, bench.arrays)
-        contenders[name + CALLED] = of_call(_called(compiled, bench))
+        contenders[CALLED[name]] = of_call(_called(compiled, bench))
     for peer in peers:
         for form in forms(peer, case.family, bench):
             contenders[f"{peer}/{form.name}"] = of_call(form.call)
@@ -126,7 +127,7 @@ def show(rows: Sequence[Row], peers: Sequence[str], folder: Path) -> None:
     with (folder / "table.txt").open("w") as file:
         for console in (Console(width=200), Console(file=file, width=200)):
             console.print(tables.cases_table(shown, peers))
-            console.print(tables.forms_table(shown, peers))
+            console.print(forms_table(shown, peers))
             console.print(tables.floors_table(shown))
             console.print(tables.overhead(rows, peers))
     draw_ratios(rows, peers, folder / "ratios.svg")

@@ -35,25 +35,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loop_nests.one_thread import restart
+from tensors.one_thread import restart
 
 if __name__ == "__main__":
     restart()  # before NumPy is loaded
 
-import json
-from dataclasses import asdict
-
 import numpy as np
-from loop_nests.rounds import of_call
 from mlir_schedules import tables
 from mlir_schedules.benches import Bench, open_bench
 from mlir_schedules.cases import GROUPS, Case, choose
 from mlir_schedules.linked import load_linked
 from mlir_schedules.peers import PEERS, forms, load, versions
-from mlir_schedules.rounds import of_kernel, take_turns
-from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, read
+from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row
 from mlir_schedules.traces import NONE, Found, by_hand, read_traces, scheduled, searched
 from rich.console import Console
+from tensors.rounds import of_call, of_kernel, take_turns
+from tensors.shown import forms_table
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
@@ -79,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     peers = [name for name in options.peers.split(",") if name]
     if options.show:
-        show(read(options.show / "rows.jsonl"), peers, options.show, options.log)
+        show(Row.read(options.show / "rows.jsonl"), peers, options.show, options.log)
         return 0
     scheduler = scheduler_of(options)
     cases = choose(options.groups.split(","), options.only)
@@ -91,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with (options.out / "rows.jsonl").open("w") as file:
         for one in planned:
             rows.append(measure(one, peers, options.rounds))
-            file.write(json.dumps(asdict(rows[-1])) + "\n")
+            file.write(rows[-1].to_json() + "\n")
             file.flush()
             print(f"{one.bench.case.name}: measured", file=sys.stderr)
     show(rows, peers, options.out, options.log)
@@ -170,7 +167,7 @@ def show(rows: Sequence[Row], peers: Sequence[str], folder: Path, log: Path | No
     with (folder / "table.txt").open("w") as file:
         for console in (Console(width=200), Console(file=file, width=200)):
             failures = tables.failures_table(rows)
-            ends = [tables.forms_table(rows, peers), *([failures] if failures else [])]
+            ends = [forms_table(rows, peers), *([failures] if failures else [])]
             for table in (
                 *tables.cases_tables(rows, peers),
                 *ends,

@@ -9,6 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from tensors.shown import GRID, plot_ratios
 
 from burnish.evaluation.report.plots import COLOURS, DASHES, MARKERS
 from loop_nests.rows import REFINED, Row
@@ -18,20 +19,9 @@ def draw_ratios(rows: Sequence[Row], peers: Sequence[str], picture: Path) -> Non
     """Plot each case's speed-up over each peer, on a logarithmic axis."""
     shown = [row for row in rows if row.group != "call"]
     figure, axes = plt.subplots(figsize=(8, 0.27 * len(shown) + 1.4), dpi=150)
-    places = range(len(shown))
-    for number, peer in enumerate(peers):
-        ratios = [row.ratio(REFINED, peer) for row in shown]
-        axes.scatter(ratios, places, 26, COLOURS[number], marker=MARKERS[number], label=peer, zorder=3)
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
-    axes.set_yticks(places, [row.case for row in shown], size=7)
-    axes.margins(y=0.01)
-    axes.invert_yaxis()
+    ratios = {peer: [row.ratio(REFINED, peer) for row in shown] for peer in peers}
+    plot_ratios(axes, [row.case for row in shown], ratios)
     axes.set_xlabel("times faster than the peer's best form, one thread")
-    axes.grid(axis="x", color="#e5e5e5")
-    axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(peers), frameon=False)
     figure.tight_layout()
@@ -68,7 +58,7 @@ def draw_speedups(
         axis.set_major_formatter("{x:g}")
     axes.set_xlabel("seconds for a matmul")
     axes.set_ylabel("times faster than the naive loops")
-    axes.grid(color="#e5e5e5")
+    axes.grid(color=GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))

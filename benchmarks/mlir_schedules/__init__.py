@@ -1,4 +1,4 @@
-"""Comparison of schedules of linalg programs with other compilers; schedules.py runs it.
+"""Comparison of schedules of linalg programs with other compilers; schedules.py runs it, with `tensors`.
 
 requirements.txt  the peers' packages, which the rest of burnish does not need
 cases             the programs: held-out ones of each family, larger products, networks
@@ -8,8 +8,6 @@ peers             the peers and their forms, checked against the reference
 torch_ops, torch_forms, compile_forms, jax_ops, jax_forms, iree_forms
                   each family of programs as a peer's user would write it
 linked            our schedule as the C function of a shared object
-rounds            interleaved samples, fewer of slow contenders
-rows              a measured case: a line of JSON, and its ratios
-floors            the least ratios that are required
-tables, pictures  the printed tables and the picture
+rows, floors, tables, pictures
+                  a measured case, the required ratios, the printed tables and the picture
 """

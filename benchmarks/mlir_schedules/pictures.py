@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from tensors.shown import GRID, as_ratios, plot_ratios
 
-from burnish.evaluation.report.plots import COLOURS, MARKERS
+from burnish.evaluation.report.plots import COLOURS
 from mlir_schedules.cases import GROUPS, NETWORK
 from mlir_schedules.peers import TITLES
 from mlir_schedules.rows import NAIVE, Row, mean_ratio
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STYLE: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
-GRID = "#e5e5e5"
 ROW_INCHES = 0.17  # height of a program's row
 RETURNS, RATIOS = ("return",), ("validation/ratio", "validation")
 
@@ -57,16 +57,8 @@ def draw(
 
 def _points(axes: Axes, named: Mapping[str, Sequence[Row]], peers: Sequence[str]) -> None:
     """Plot a row of points for each name: its ratio to each peer."""
-    places = range(len(named))
-    for number, peer in enumerate(peers):
-        ratios = [mean_ratio(rows, peer) for rows in named.values()]
-        title = TITLES.get(peer, peer)
-        axes.scatter(ratios, places, 22, COLOURS[number], marker=MARKERS[number], label=title, zorder=3)
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_yticks(places, list(named), size=7)
-    axes.set_ylim(len(named) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    _logarithmic(axes)
+    ratios = {TITLES.get(peer, peer): [mean_ratio(rows, peer) for rows in named.values()] for peer in peers}
+    plot_ratios(axes, list(named), ratios)
 
 
 def _means(axes: Axes, rows: Sequence[Row], peers: Sequence[str]) -> None:
@@ -80,10 +72,8 @@ def _means(axes: Axes, rows: Sequence[Row], peers: Sequence[str]) -> None:
         known = [(place, value) for place, value in known if math.isfinite(value)]
         at = [place + (number - (len(peers) - 1) / 2) * thick for place, _ in known]
         axes.barh(at, [value - 1 for _, value in known], thick, 1.0, color=COLOURS[number])
-    axes.axvline(1, color="black", linewidth=1)
     axes.set_yticks(range(len(shown)), list(shown), size=8)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    _logarithmic(axes)
+    as_ratios(axes, len(shown))
     overall = mean_ratio(named["all ops"], NAIVE)
     beside = f"\n({overall:.1f} times the naive lowering)" if math.isfinite(overall) else ""
     axes.set_title(f"By group: geometric means{beside}", loc="left", size=10)
@@ -105,12 +95,3 @@ def _curve(axes: Axes, log: Sequence[Mapping[str, Any]]) -> None:
     axes.set_xlabel("steps")
     axes.grid(color=GRID)
     axes.legend(frameon=False, fontsize=8)
-
-
-def _logarithmic(axes: Axes) -> None:
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
-    axes.tick_params(axis="x", which="both", labelsize=7)
-    axes.grid(axis="x", color=GRID)
-    axes.set_axisbelow(True)

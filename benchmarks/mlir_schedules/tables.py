@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
+from tensors.floors import floors_table as required
+from tensors.shown import microseconds, ratio
 
 from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
 from mlir_schedules.floors import FLOORS
@@ -34,11 +36,11 @@ def _group_table(group: str, rows: Sequence[Row], peers: Sequence[str]) -> Table
         table.add_column(name, justify="right")
     for row in rows:
         shown = [_amount(row, row.seconds(who), unit) for who in times]
-        ratios = [_ratio(row.ratio(peer)) for peer in against]
+        ratios = [ratio(row.ratio(OURS, peer)) for peer in against]
         table.add_row(row.case, row.origin, *shown, *ratios)
     if len(rows) > 1:
         blanks = [""] * (len(times) + 1)
-        means = [_ratio(mean_ratio(rows, peer)) for peer in against]
+        means = [ratio(mean_ratio(rows, peer)) for peer in against]
         table.add_section()
         table.add_row("[bold]geometric mean[/]", *blanks, *means)
     return table
@@ -63,17 +65,7 @@ def means_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
 
 def _add(table: Table, title: str, rows: Sequence[Row], against: Sequence[str]) -> None:
     if rows:
-        table.add_row(title, str(len(rows)), *(_ratio(mean_ratio(rows, peer)) for peer in against))
-
-
-def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
-    """Return the table of each peer's fastest form."""
-    table = Table(title="the fastest form of each peer", title_justify="left")
-    for name in ("case", *peers):
-        table.add_column(name)
-    for row in rows:
-        table.add_row(row.case, *(row.form(peer) for peer in peers))
-    return table
+        table.add_row(title, str(len(rows)), *(ratio(mean_ratio(rows, peer)) for peer in against))
 
 
 def alone_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
@@ -86,7 +78,7 @@ def alone_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
     forms = dict.fromkeys(name for row in rows for name in row.samples if name.partition("/")[0] in peers)
     for form in forms:
         of = {group: [row for row in rows if row.group == group and form in row.samples] for group in groups}
-        table.add_row(form, *(_ratio(mean_ratio(of[group], form)) for group in groups))
+        table.add_row(form, *(ratio(mean_ratio(of[group], form)) for group in groups))
     return table
 
 
@@ -103,27 +95,10 @@ def failures_table(rows: Iterable[Row]) -> Table | None:
 
 def floors_table(rows: Sequence[Row]) -> Table:
     """Return each required ratio with its value in a loop of machine code, from Python, and linked."""
-    table = Table(title="what must hold", title_justify="left")
-    for name in ("what", "at least", "measured", "called from Python", "linked", ""):
-        table.add_column(name, justify="left" if name in ("what", "") else "right")
-    for floor in FLOORS:
-        value, *others = (floor.value(rows, ours) for ours in (OURS, CALLED, LINKED))
-        if math.isfinite(value):
-            least = floor.floor(rows[0].machine["vector_bytes"])
-            verdict = "holds" if value >= least else "does not hold"
-            table.add_row(floor.text, *(f"{number:.3g}" for number in (least, value, *others)), verdict)
-    return table
+    return required(FLOORS, rows, {"called from Python": {OURS: CALLED}, "linked": {OURS: LINKED}})
 
 
 def _amount(row: Row, seconds: float, unit: str) -> str:
-    if not math.isfinite(seconds):
-        return ""
-    if unit == "GFLOP/s":
+    if unit == "GFLOP/s" and math.isfinite(seconds):
         return f"{row.flops / seconds / GIGA:.3g}"
-    return f"{seconds * 1e6:.3g}" if seconds < 1e-3 else f"{seconds * 1e6:,.0f}"
-
-
-def _ratio(number: float) -> str:
-    if not math.isfinite(number):
-        return ""
-    return f"{number:.2f}" if number < 100 else f"{number:.0f}"
+    return microseconds(seconds)

@@ -16,11 +16,13 @@ import nests
 import numpy as np
 import pytest
 from loop_nests import cases, numpy_forms, peers
-from loop_nests.floors import FLOORS, Floor
+from loop_nests.floors import FLOORS
 from loop_nests.own import OWN
-from loop_nests.rounds import of_call, take
-from loop_nests.rows import Row, mean, read
+from loop_nests.rows import CALLED, Row
 from loop_nests.schedules import played, scheduler_of, tree_after
+from tensors.floors import Floor
+from tensors.rounds import of_call, take
+from tensors.rows import mean
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
 from burnish.policies.value_table import TablePolicy, save_table, state_key
@@ -43,7 +45,8 @@ def row(group: str = "nest", /, **seconds: Sequence[float]) -> Row:
     """Return a row with the samples of a few contenders, whose names have _ for /."""
     samples = {name.replace("_", "/"): samples for name, samples in seconds.items()}
     machine = {"vector_bytes": 64}
-    return Row("outer:2x2", group, "test", "", 100, 1000, machine, {"policy": {"seconds": 0.1}}, samples)
+    case = {"case": "outer:2x2", "group": group, "split": "test", "flops": 100, "machine": machine}
+    return Row(**case, nest="", peak_flops=1000, schedules={"policy": {"seconds": 0.1}}, samples=samples)
 
 
 @pytest.mark.parametrize("peer", ["numpy", "torch"])
@@ -156,7 +159,7 @@ def test_floors_are_means_and_least_ratios_of_their_group() -> None:
         row(refined=[1.0], jax_a=[9.0], numba_a=[8.0]),
         row("matmul", refined=[1.0], jax_a=[0.5]),
     ]
-    average = Floor("", "nest", "refined", ("numba", "jax"), 1.45, 1.2)
+    average = Floor("", ("nest",), "refined", ("numba", "jax"), 1.45, 1.2)
     assert average.value(rows) == pytest.approx(4)
     assert replace(average, least=True).value(rows) == 2
     assert math.isnan(average.value(rows[2:]))
@@ -168,7 +171,7 @@ def test_a_floor_of_ours_against_ours_compares_what_is_called_with_what_is_calle
     found = replace(row(), samples=samples)
     (floor,) = (floor for floor in FLOORS if floor.peers == ("refined",))
     assert floor.value([found]) == pytest.approx(1 / 2)
-    assert floor.value([found], called=True) == pytest.approx(3 / 4)
+    assert floor.value([found], CALLED) == pytest.approx(3 / 4)
 
 
 def test_the_mean_of_ratios_is_geometric() -> None:
@@ -196,7 +199,7 @@ def test_the_run_leaves_rows_a_table_and_a_picture(
 ) -> None:
     line = f"--only sum-columns* --peers numpy --schedule {__name__}:split_first --rounds 2 --seconds 0.5"
     assert nests.main([*line.split(), "--out", str(tmp_path)]) == 0
-    call, found = read(tmp_path / "rows.jsonl")
+    call, found = Row.read(tmp_path / "rows.jsonl")
     assert (call.group, found.split) == ("call", "test")
     assert found.schedules["refined"]["seconds"] == 0.5
     assert "n.1 in 2" in found.schedules["refined"]["tree"]
@@ -212,8 +215,8 @@ def test_the_run_leaves_rows_a_table_and_a_picture(
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"case": "x"}))
-    with pytest.raises(InputError, match=r"not rows of nests\.py"):
-        read(tmp_path / "rows.jsonl")
+    with pytest.raises(InputError, match=r"not rows of this benchmark"):
+        Row.read(tmp_path / "rows.jsonl")
 
 
 def search_row(case: str, curve: list[tuple[float, float]]) -> loop_searches.Row:

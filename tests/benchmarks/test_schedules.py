@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import schedules
 from mlir_schedules import benches, cases, peers, pictures, traces
 from mlir_schedules.benches import Bench, GivenTrial, open_bench
 from mlir_schedules.cases import Case
-from mlir_schedules.floors import FLOORS, SINGLE, Floor
+from mlir_schedules.floors import FLOORS, SINGLE
 from mlir_schedules.peers import Way
-from mlir_schedules.rounds import FEW, SLOW_SECONDS, take_turns
-from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio, read
+from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
+from tensors.floors import Floor
+from tensors.rounds import FEW, SLOW_SECONDS, take_turns
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
 from burnish.tasks.mlir_schedules.programs import MlirSource
@@ -41,7 +43,8 @@ def row(group: str = "conv", /, case: str = "conv2d:1x1x1x1", **seconds: Sequenc
     """Return a row with the samples of a few contenders, whose names have _ for /."""
     samples = {name.replace("_", "/"): samples for name, samples in seconds.items()}
     machine = {"vector_bytes": 64}
-    return Row(case, group, "test", "", 100, machine, ("next",), "hand", samples, {})
+    measured = {"group": group, "split": "test", "flops": 100, "machine": machine, "samples": samples}
+    return Row(case=case, **measured, digest="", trace=("next",), origin="hand", failed={})
 
 
 @pytest.mark.parametrize("family", COMPARED)
@@ -158,8 +161,8 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path.write_text('{"program": "x", "trace": []}\n{"program": "x"}\n')
     with pytest.raises(InputError, match=r"rows\.jsonl:2: not a result"):
         traces.read_traces(path)
-    with pytest.raises(InputError, match=r"not rows of schedules\.py"):
-        read(path)
+    with pytest.raises(InputError, match=r"not rows of this benchmark"):
+        Row.read(path)
 
 
 def test_an_entry_that_cannot_be_applied_is_named() -> None:
@@ -176,7 +179,7 @@ def test_what_is_slow_is_in_the_first_rounds_only() -> None:
 
 def test_the_best_form_of_a_peer_counts_by_its_median() -> None:
     found = row(burnish=[2.0, 2.0, 9.0], torch_one=[1.0, 8.0, 8.0], torch_two=[5.0, 6.0, 7.0])
-    assert (found.seconds("torch"), found.form("torch"), found.ratio("torch")) == (6, "two", 3)
+    assert (found.seconds("torch"), found.form("torch"), found.ratio(OURS, "torch")) == (6, "two", 3)
     assert math.isinf(found.seconds("iree"))
     assert found.form("iree") == ""
 
@@ -188,10 +191,10 @@ def test_floors_are_means_or_the_least_of_their_groups() -> None:
         row("pool", burnish=[1.0], called=[2.0]),  # torch has no form
         row("network", burnish=[1.0], called=[2.0], torch_a=[0.5]),
     ]
-    floor = Floor("", SINGLE, "torch", 1.1, 1.0)
+    floor = Floor("", SINGLE, OURS, ("torch",), 1.1, 1.0)
     assert floor.value(rows) == pytest.approx(4)
-    assert floor.value(rows, CALLED) == pytest.approx(2)
-    assert Floor("", SINGLE, "torch", 1, 1, least=True).value(rows) == 2
+    assert floor.value(rows, {OURS: CALLED}) == pytest.approx(2)
+    assert replace(floor, least=True).value(rows) == 2
     assert math.isnan(floor.value(rows[3:]))
     assert (floor.floor(64), floor.floor(32)) == (1.1, 1.0)
     assert {group for floor in FLOORS for group in floor.groups} <= set(cases.GROUPS)
@@ -246,7 +249,7 @@ def test_the_run_leaves_rows_a_table_and_a_picture(
     path.write_text(json.dumps(known))
     line = ["--only", "matmul:8x8x8,add:8", "--peers", "torch", "--rounds", "2", "--traces", str(path)]
     assert schedules.main([*line, "--out", str(tmp_path)]) == 0
-    matmul, add = sorted(read(tmp_path / "rows.jsonl"), key=lambda one: one.case, reverse=True)
+    matmul, add = sorted(Row.read(tmp_path / "rows.jsonl"), key=lambda one: one.case, reverse=True)
     assert (matmul.trace, matmul.origin, matmul.flops) == (known["trace"], "found.jsonl", 2 * 8**3)
     assert (add.trace, add.origin) == ([], "naive")
     assert set(matmul.samples) == {NAIVE, OURS, CALLED, LINKED, "torch/new", "torch/into"}

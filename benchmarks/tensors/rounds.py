@@ -8,11 +8,14 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from burnish.tasks.loop_nests.kernel import CompiledNest
-from burnish.tasks.tensors.arrays import Array
+from burnish.tasks.mlir_schedules.kernel import CompiledSchedule
 
 BATCH_SECONDS = 2e-3
+SLOW_SECONDS = 0.2  # a contender whose call takes as long is slow
+FEW = 3  # rounds of a slow contender
 Sample = Callable[[], float]
 """A function that times a batch of calls and returns the CPU seconds of one call."""
 
@@ -31,6 +34,14 @@ def take(contenders: Mapping[str, Sample], rounds: int) -> dict[str, list[float]
     return samples
 
 
+def take_turns(contenders: Mapping[str, Sample], rounds: int) -> dict[str, list[float]]:
+    """Return one sample of every contender for each round; slow ones are in the first FEW rounds only."""
+    samples = take(contenders, min(FEW, rounds))
+    quick = [name for name, found in samples.items() if statistics.median(found) < SLOW_SECONDS]
+    rest = take({name: contenders[name] for name in quick}, max(0, rounds - FEW)) if quick else {}
+    return {name: [*found, *rest.get(name, ())] for name, found in samples.items()}
+
+
 def of_call(call: Callable[[], object], batch_seconds: float = BATCH_SECONDS) -> Sample:
     """Return a sampler of a Python call; its times include the overhead of Python.
 
@@ -47,12 +58,19 @@ def of_call(call: Callable[[], object], batch_seconds: float = BATCH_SECONDS) ->
     return sample
 
 
-def of_kernel(compiled: CompiledNest, arrays: Mapping[str, Array]) -> Sample:
-    """Return a sampler that calls a kernel from a loop of machine code."""
+def of_kernel(compiled: CompiledNest | CompiledSchedule, arrays: Any) -> Sample:
+    """Return a sampler that calls a kernel from a loop of machine code, after a warm-up of equal length.
+
+    Args:
+        compiled: The kernel.
+        arrays: Its arrays, as its `seconds` takes them.
+    """
 
     def sample() -> float:
-        compiled.seconds(arrays, samples=2)  # see of_call
-        return statistics.fmean(compiled.seconds(arrays, samples=1) for _ in range(2))  # 1 ms each
+        first = compiled.seconds(arrays, samples=2)  # 1 ms each
+        if first > SLOW_SECONDS:
+            return first
+        return statistics.fmean(compiled.seconds(arrays, samples=1) for _ in range(2))
 
     return sample
 
