@@ -3,9 +3,9 @@
 #include "attributes.h"
 #include "hoist.h"
 #include "levels.h"
-#include "outline.h"
+#include "outline/outline.h"
 #include "settle.h"
-#include "sink.h"
+#include "sink/sink.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/InlineCost.h"

@@ -21,11 +21,11 @@ namespace burnish {
 //   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
 //   hoist-common, hoist-common<no-free> Hoist(free), of hoist.h
-//   sink-common                         Sink(), of sink.h
+//   sink-common                         Sink(), of sink/
 //   frame-pointer<calls=N>, no-jump-tables, no-minsize
 //                                       FramePointer(calls), NoJumpTables(), NoMinSize(), of attributes.h
 //   outline<call-cost=N[;max-frequency=F][;max-slowdown=P]>
-//                                       Outline(call_cost, max_frequency, max_slowdown), of outline.h; without F and P:
+//                                       Outline(call_cost, max_frequency, max_slowdown), of outline/; without F and P:
 //                                       4 and 40, and for N = 0 any frequency and slowdown
 //   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
 //   jump-threading<threshold=N>         JumpThreadingPass(Threshold)

@@ -15,7 +15,7 @@ python=$PWD/$1
 shift
 random="random or mutated or straight_line or jumps or outline or hoist or sink or unusual or kernels"
 if [ $# = 0 ]; then
-    set -- tests/tasks/llvm_passes tests/representations tests/cc/test_launcher.py \
+    set -- tests/tasks/llvm_passes tests/llvm/representations tests/cc/test_launcher.py \
         tests/cc/test_libraries.py -k "($random or launcher or libraries) and not without"
 fi
 
