@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t alignment = 64; // bytes, of scratch memory
 
-// Scratch memory for the calls of one kernel: one piece for each call that is running.
+// Scratch memory for the calls of one kernel: a piece for each running call.
 class Scratch {
 public:
   explicit Scratch(size_t bytes) : bytes_(bytes) {} // a multiple of the alignment
@@ -102,8 +102,8 @@ bool shares(const std::vector<Py_buffer> &views, size_t last) {
   });
 }
 
-// Takes the buffers of inputs and outputs. Returns the number of the first wrong one: not an array of its type, or an
-// output that is not writable or shares memory with an earlier array; -1 if all are right.
+// Takes the buffers of inputs and outputs. Returns the number of the first wrong one, or -1. An array is wrong if it
+// has another type; an output, also if it is not writable or shares memory with an earlier array.
 int take(Buffers &buffers, const std::vector<ArrayType> &types, const nb::tuple &inputs, const nb::tuple &outputs) {
   size_t given = inputs.size() + outputs.size();
   if (given != types.size())
@@ -137,7 +137,7 @@ public:
       : owner_(std::move(owner)), code_(reinterpret_cast<Compiled>(address)),
         types_(types_of(formats, std::move(shapes))) {}
 
-  // Returns the result of take; if that is -1, the outputs were computed.
+  // Returns the result of `take`; the outputs are computed if it is -1.
   int call(nb::tuple inputs, nb::tuple outputs) {
     Buffers buffers(types_.size());
     if (int wrong = take(buffers, types_, inputs, outputs); wrong >= 0)
@@ -160,15 +160,15 @@ private:
 // A kernel on arrays of certain shapes and one type.
 class ArrayFunction {
 public:
-  // Arguments are inputs, then outputs, as the kernel's pointers are; then comes scratch memory, of all threads. The
-  // inputs with the numbers of `aligned` are copied where they do not begin at a multiple of a cache line.
+  // The arguments are inputs, then outputs, in the order of the kernel's pointers; then the bytes of scratch memory of
+  // all threads. An input whose number is in `aligned` is copied if it does not begin at a multiple of a cache line.
   ArrayFunction(nb::object kernel, char format, std::vector<std::vector<int64_t>> shapes, size_t scratch_bytes,
                 uint64_t threads, std::vector<size_t> aligned)
       : owner_(kernel), kernel_(nb::cast<const Kernel *>(kernel)),
         types_(types_of(std::string(shapes.size(), format), shapes)), threads_(threads),
         scratch_bytes_(whole(scratch_bytes)), aligned_(std::move(aligned)), scratch_(scratch_bytes_ + copied_bytes()) {}
 
-  // See take; where that is -1, the outputs were computed.
+  // Returns the result of `take`; the outputs are computed if it is -1.
   int call(nb::tuple inputs, nb::tuple outputs) {
     Buffers buffers(types_.size());
     if (int wrong = take(buffers, types_, inputs, outputs); wrong >= 0)
@@ -213,7 +213,7 @@ private:
   uint64_t threads_;
   size_t scratch_bytes_;
   std::vector<size_t> aligned_;
-  Scratch scratch_; // and room for copies of those inputs behind it
+  Scratch scratch_; // then room for the copies of those inputs
 };
 
 nb::bytes object_file(const std::string &ir, const std::string &passes, const Machine &machine) {
@@ -252,7 +252,7 @@ void bind_jit(nb::module_ &m) {
       .def("__call__", &CodeFunction::call, "inputs"_a, "outputs"_a,
            nb::sig("def __call__(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> int"));
   m.def("parallel_function", [] { return reinterpret_cast<uintptr_t>(&burnish_parallel); });
-  m.def( // of a function that another compiler left at an address
+  m.def( // for a function of another compiler, at an address
       "time_calls",
       [](uintptr_t address, const std::vector<uint64_t> &pointers, int samples, double batch_seconds, bool passing) {
         return time_calls(reinterpret_cast<Compiled>(address), pointers, samples, batch_seconds, passing);

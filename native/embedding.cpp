@@ -15,7 +15,7 @@ using llvm::ir2vec::Vocabulary;
 namespace burnish {
 namespace {
 
-// The paper's W_o, W_t and W_a; LLVM scales the vocabulary by them when it is read.
+// The paper's W_o, W_t and W_a; LLVM scales the vocabulary by them when it reads it.
 constexpr float opcode_weight = 1.0f, type_weight = 0.5f, operand_weight = 0.2f;
 
 void add(float *to, const float *vector, float weight, size_t dimension) {
@@ -35,7 +35,7 @@ public:
         rows_[&instruction] = next_;
         next_ += dimension;
       }
-    // Definitions before uses, but for what comes around a loop: that counts as a variable.
+    // Definitions come before uses, except around a loop: such an operand counts as a variable.
     for (const BasicBlock *block : ReversePostOrderTraversal<const Function *>(&function))
       embed(*block);
     for (const BasicBlock &block : function)
@@ -56,9 +56,9 @@ public:
   }
 
 private:
-  // What was stored through a pointer so far.
+  // The values that were stored through a pointer so far.
   struct Stores {
-    const BasicBlock *block = nullptr; // of the last one
+    const BasicBlock *block = nullptr; // of the last store
     const float *last = nullptr;
     std::vector<float> sum;
     size_t count = 0;
@@ -85,7 +85,7 @@ private:
     auto *load = dyn_cast<LoadInst>(&instruction);
     if (load && flow_aware_ && add_stores(*load, row))
       return;
-    // A phi is one of its operands, not all of them.
+    // A phi has the value of one operand, not of all.
     float share = flow_aware_ && isa<PHINode>(instruction) ? 1.0f / instruction.getNumOperands() : 1.0f;
     for (const Use &use : instruction.operands()) {
       auto *definition = dyn_cast<Instruction>(use.get());
@@ -96,7 +96,7 @@ private:
     }
   }
 
-  // A load's operand is what was stored there: last in the same block, else the mean of what was stored so far.
+  // A load's operand is the value that was stored last in the same block, else the mean of all that were stored.
   bool add_stores(const LoadInst &load, float *row) const {
     auto found = stores_.find(load.getPointerOperand());
     if (found == stores_.end())

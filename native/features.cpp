@@ -170,7 +170,7 @@ void autophase_operands(const Instruction &instruction, int64_t *out) {
   for (const Use &operand : instruction.operands())
     if (auto *constant = dyn_cast<ConstantInt>(operand))
       autophase_constant(*constant, out);
-  if (auto *branch = dyn_cast<SwitchInst>(&instruction)) // whose case values were operands in LLVM 10
+  if (auto *branch = dyn_cast<SwitchInst>(&instruction)) // its case values were operands in LLVM 10
     for (const auto &branch_case : branch->cases())
       autophase_constant(*branch_case.getCaseValue(), out);
   if (auto *call = dyn_cast<CallInst>(&instruction))

@@ -16,8 +16,8 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr int64_t nowhere = -1; // the function or block of what has none
-constexpr int64_t external = 0; // the node, and the function, that is everything outside of the module
+constexpr int64_t nowhere = -1; // for nodes without a function or block
+constexpr int64_t external = 0; // the node and the function that stand for all code outside the module
 constexpr StringLiteral external_text = "[external]";
 constexpr StringLiteral function_text = "[function]";
 
@@ -26,10 +26,10 @@ enum FunctionKind : int64_t { External, Defined, Declared };
 
 void append(std::vector<int64_t> &rows, std::initializer_list<int64_t> row) { rows.insert(rows.end(), row); }
 
-// Intrinsics are instructions that are spelled as calls: no function of the program.
+// Intrinsics are instructions in the form of calls, not functions of the program.
 bool is_function(const Function &function) { return !function.isIntrinsic(); }
 
-// Whether code outside of the module may call it, or implements it.
+// Returns whether code outside the module may call the function, or implements it.
 bool meets_outside(const Function &function) {
   return function.isDeclaration() || !function.hasLocalLinkage() || function.hasAddressTaken();
 }
@@ -38,7 +38,7 @@ const Function *callee_of(const CallBase &call) {
   return dyn_cast<Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
 }
 
-// A call that leaves the function: of a known one, or (nullptr) of one that a pointer holds.
+// A call of a known function, or of a pointer (nullptr).
 bool leaves_function(const CallBase &call, const Function *callee) {
   return callee ? is_function(*callee) : !call.isInlineAsm();
 }
@@ -70,7 +70,7 @@ private:
     SmallVector<int64_t, 2> exits;
   };
 
-  // Most instructions have a result, and three edges or four.
+  // Most instructions have a result, and three or four edges.
   void reserve(size_t instructions) {
     graph_.nodes.reserve(instructions * 2 * program_graph_columns);
     graph_.edges.reserve(instructions * 4 * graph_edge_columns);
@@ -93,8 +93,8 @@ private:
     append(graph_.edges, {source, target, flow, position});
   }
 
-  // First all nodes that a function owns, as uses come before definitions. An instruction's result is the node
-  // after the instruction's.
+  // First all nodes that a function owns, because uses may come before definitions. The node of an instruction's
+  // result follows the instruction's node.
   void add_function(const Function &function, int64_t number, int64_t &block) {
     Boundary &boundary = boundaries_[&function];
     if (function.isDeclaration()) {
@@ -147,7 +147,7 @@ private:
         continue;
       add_edge(data_node(operand), node, DataFlow, use.getOperandNo());
     }
-    if (auto *branch = dyn_cast<SwitchInst>(&instruction)) // whose case values are no operands
+    if (auto *branch = dyn_cast<SwitchInst>(&instruction)) // its case values are not operands
       for (auto branch_case : branch->cases())
         add_edge(constant_node(*branch_case.getCaseValue()), node, DataFlow, branch_case.getSuccessorIndex());
     if (!instruction.getType()->isVoidTy())
@@ -193,7 +193,7 @@ private:
       add_edge(exit, site, CallFlow, 0);
   }
 
-  // Constant expressions compute: their operands are data, of instructions written inside of an operand.
+  // The operands of a constant expression are data, because it is an instruction inside an operand.
   void connect_constants() {
     for (size_t i = 0; i < constants_.size(); ++i) // which grows
       if (auto *expression = dyn_cast<ConstantExpr>(constants_[i])) {

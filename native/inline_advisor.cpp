@@ -42,7 +42,7 @@ struct Heuristic {
   FunctionAnalysisManager &analyses;
   InlineParams params;
 
-  // Returns no cost if the heuristic would not inline; `weighed` becomes the cost of this call.
+  // Returns no cost if the heuristic would not inline; sets `weighed` to the cost of this call.
   std::optional<InlineCost> operator()(CallBase &call, std::optional<InlineCost> &weighed) const {
     Function &caller = *call.getCaller(), &callee = *call.getCalledFunction();
     auto *profile =
@@ -151,7 +151,7 @@ private:
       return leave(call);
     if (isForcedToStop())
       return by_heuristic(call);
-    if (!reachable(call)) // which LLVM's statistics do not support
+    if (!reachable(call)) // LLVM's statistics do not support these
       return may_be_missed(call) ? by_heuristic(call) : leave(call);
     weighed.reset();
     answer = heuristic(call, weighed); // first, so that the statistics do not affect the answer

@@ -13,8 +13,8 @@ constexpr unsigned STACK_BYTES = 16 << 20; // more than a process' first thread 
 
 } // namespace
 
-// Whom its compile asks. An Inlining is none itself: nanobind wants type information of a class with virtual functions,
-// and LLVM is built without.
+// The decider that the compile asks. Inlining itself is not a decider, because nanobind needs type information of
+// classes with virtual functions, and LLVM is built without it.
 class Inlining::Decider final : public InlineDecider {
 public:
   explicit Decider(Inlining &inlining) : inlining_(inlining) {}
@@ -28,7 +28,7 @@ private:
 
 Inlining::Inlining(const Module &opened, const std::string &level, InlineAnswers answers)
     : module_(opened.clone()), answers_(std::move(answers)) {
-  parse_level(level); // throws here, rather than when it is asked for something
+  parse_level(level); // throws here, not at the first question
   thread_ = std::make_unique<llvm::thread>(std::optional(STACK_BYTES), [this, level] { compile(level); });
 }
 
@@ -64,7 +64,7 @@ std::unique_ptr<Module> Inlining::take() {
   return std::move(module_);
 }
 
-// Let the compile go on towards a goal, and return whether it waits there.
+// Continues the compile to a goal; returns whether it is paused there.
 bool Inlining::go(Goal goal, const std::string &site) {
   bool there = waits_ && !answers_.count(questions_.back().site) &&
                (goal == Goal::ask || (goal == Goal::reach && questions_.back().site == site));
@@ -80,7 +80,7 @@ bool Inlining::go(Goal goal, const std::string &site) {
   return waits_;
 }
 
-// Give the turn to the other side, and wait for it to come back.
+// Gives the turn to the other thread, and returns when it is given back.
 void Inlining::hand_over(std::unique_lock<std::mutex> &lock, bool to_compile) {
   compiling_ = to_compile;
   changed_.notify_all();
@@ -109,7 +109,7 @@ bool Inlining::decide(InlineQuestion question) {
   bool stop = goal_ == Goal::ask || (goal_ == Goal::reach && questions_.back().site == target_);
   if (answer == answers_.end() && stop) {
     waits_ = true;
-    std::unique_lock lock(mutex_, std::adopt_lock); // which compile() holds
+    std::unique_lock lock(mutex_, std::adopt_lock); // compile() holds it
     hand_over(lock, false);
     lock.release();
     answer = answers_.find(questions_.back().site);

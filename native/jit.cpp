@@ -70,7 +70,7 @@ void optimize(llvm::Module &module, TargetMachine &target, const std::string &pa
   pipeline.run(module, modules);
 }
 
-// Write memory back and drop it from the caches; nothing happens on processors other than these two.
+// Writes memory back and removes it from the caches; does nothing on other processors than x86-64 and AArch64.
 void flush(const Cold &memory) {
   constexpr uint64_t line = 64; // bytes
   for (uint64_t at = memory.first / line * line; at < memory.first + memory.second; at += line) {
@@ -143,10 +143,10 @@ std::vector<double> Kernel::time(const std::vector<uint64_t> &pointers, int samp
 
 std::vector<double> time_calls(Compiled function, const std::vector<uint64_t> &pointers, int samples,
                                double batch_seconds, bool passing) {
-  constexpr double long_enough = 100; // times all batches: pages and caches are nothing to a call of that
+  constexpr double long_enough = 100; // times all batches: such a call is not affected by page faults and cold caches
   clockid_t clock = passing ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
   double once = 0, start = 0;
-  for (double least : {long_enough, 1.0}) { // the first call finds its pages, and warms the caches
+  for (double least : {long_enough, 1.0}) { // the first call has the page faults and cold caches
     start = seconds_of(clock);
     function(pointers.data());
     once = std::max(seconds_of(clock) - start, 1e-7);
@@ -166,7 +166,7 @@ std::vector<double> time_calls(Compiled function, const std::vector<uint64_t> &p
 
 std::vector<double> time_cold_calls(Compiled function, const std::vector<uint64_t> &pointers, int samples,
                                     const std::vector<Cold> &cold) {
-  function(pointers.data()); // pages
+  function(pointers.data()); // for the page faults
   std::vector<double> seconds;
   for (int i = 0; i < samples; ++i) {
     for (const Cold &memory : cold)

@@ -146,7 +146,7 @@ int estimated_bytes(const Instruction &instruction, const TargetTransformInfo &t
 
 namespace {
 
-// Backwards through a function, with the set of values that are used later.
+// Goes backwards through a function with the set of values that are used later.
 class Walk {
 public:
   Walk(const Function &function, Liveness &found) : found(found) {

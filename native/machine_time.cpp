@@ -105,8 +105,8 @@ private:
            (cut != Cut::back || place.lookup(to) > place.lookup(from));
   }
 
-  // The loops among some blocks when no way leads back to the header, and the other blocks, in an order in which what
-  // comes first is first.
+  // Returns the loops among some blocks without the edges back to the header, and the other blocks, in topological
+  // order.
   std::vector<Part> parts(const Blocks &blocks, Block header, Cut cut) const {
     std::vector<Node> nodes(blocks.size());
     DenseMap<Block, Node *> node_of;
@@ -133,7 +133,7 @@ private:
     return found;
   }
 
-  // Takes what comes to each block of a loop, or of the function, on to the next; returns what leaves it.
+  // Passes the frequency of each block of a loop, or of the function, to its successors; returns what leaves the loop.
   Flows run(const Blocks &blocks, Block header, double turns, Cut cut) {
     unsigned number = around.lookup(header);
     Flows leaving;
@@ -177,7 +177,7 @@ private:
       for (auto [to, times] : ways)
         left += times;
       for (auto [to, times] : ways)
-        pass(to, left > 0 ? entered * times / left : 0); // as much as came in
+        pass(to, left > 0 ? entered * times / left : 0); // as much as entered
     }
     return leaving;
   }
@@ -220,7 +220,7 @@ struct MachineTimes final : MachineFunctionPass {
       for (const MachineInstr &instruction : block) {
         if (instruction.isMetaInstruction())
           continue;
-        once += std::max(1.0, model.computeReciprocalThroughput(&instruction)); // that of a division is 25
+        once += std::max(1.0, model.computeReciprocalThroughput(&instruction)); // a division has 25
         if (!instruction.isCall())
           continue;
         once += instruction.isReturn() ? 0 : CALL_AND_RETURN; // a last call is a jump
@@ -266,7 +266,7 @@ std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<
     for (const auto &[name, times] : functions[i].calls)
       if (auto callee = numbers.find(name); callee != numbers.end())
         nodes[i].next.push_back(&nodes[callee->second]);
-  std::vector<double> of_call(functions.size(), UNKNOWN); // where it is not known yet, a call is recursive
+  std::vector<double> of_call(functions.size(), UNKNOWN); // the value of recursive calls, whose callee has none yet
   std::vector<bool> repeating(functions.size());
   for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) { // callees come first
     if (component->front() == &root)

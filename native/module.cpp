@@ -57,8 +57,8 @@ std::string first_line(std::string text) {
 }
 
 // Bitcode of LLVM 23 has GUIDs of declarations, for ThinLTO and profiles. A module that was read keeps them by
-// address and never takes one out: what a pass makes where a declaration was deleted inherits its GUID, by chance,
-// and bitcode written later tells. The map is private, and only an explicit instantiation may name it.
+// address and never removes one. So a declaration that a pass creates at the address of a deleted one gets its GUID,
+// by chance, and the bitcode differs. The map is private; only an explicit instantiation may name it.
 using Guids = DenseMap<const Value *, GlobalValue::GUID> llvm::Module::*;
 Guids guids_of_module();
 template <Guids member> struct Reach {
@@ -70,7 +70,7 @@ std::unique_ptr<llvm::Module> read_bitcode(StringRef bytes, const std::string &n
   auto module = parseBitcodeFile(MemoryBufferRef(bytes, name), context);
   if (!module)
     throw InputError(first_line(toString(module.takeError())));
-  (module->get()->*guids_of_module()).clear(); // the writer finds those of declarations anew
+  (module->get()->*guids_of_module()).clear(); // the writer computes those of declarations again
   return std::move(*module);
 }
 
@@ -83,7 +83,7 @@ std::unique_ptr<llvm::Module> read_text(StringRef bytes, const std::string &name
   return module;
 }
 
-// Clang gives none. The order in which bitcode lists them changes each time that it is read and written.
+// Clang names no local values. The order in which bitcode lists names changes with each reading and writing.
 void drop_local_names(llvm::Module &module) {
   for (Function &function : module) {
     for (Argument &argument : function.args())
@@ -112,7 +112,7 @@ Module::Module(std::string_view bytes, const std::string &name) : context_(make_
     throw InputError("neither LLVM bitcode nor textual LLVM IR");
   else
     ir_ = read_text(content, name, *context_);
-  context_->setDiscardValueNames(true); // as clang: passes need not name what they make
+  context_->setDiscardValueNames(true); // as clang: passes need not name new values
   drop_local_names(*ir_);
   if (ir_->getTargetTriple().empty())
     ir_->setTargetTriple(Triple(sys::getDefaultTargetTriple()));
@@ -174,7 +174,7 @@ std::unique_ptr<Module> Module::clone() const {
     auto ir = read_bitcode(bitcode(), ir_->getModuleIdentifier(), *context);
     context->setDiscardValueNames(true);
     return std::make_unique<Module>(std::move(context), std::move(ir));
-  } catch (const InputError &error) { // no one's input: we wrote it
+  } catch (const InputError &error) { // not a user's input: this process wrote it
     throw FatalError(std::string("a pass broke the module: its bitcode cannot be read: ") + error.what());
   }
 }
@@ -214,7 +214,7 @@ std::unique_ptr<Module> Module::link(const std::vector<const Module *> &parts, b
       whole->setTargetTriple(copy->getTargetTriple());
       whole->setDataLayout(copy->getDataLayout());
     }
-    try { // the linker reports what is wrong (say, a symbol defined twice) as a diagnostic
+    try { // the linker reports errors, such as a symbol defined twice, as diagnostics
       if (linker.linkInModule(std::move(copy)))
         throw InputError("cannot link '" + part->ir_->getModuleIdentifier() + "'");
     } catch (const FatalError &error) {

@@ -22,7 +22,7 @@ struct OftenExecuted final : MachineFunctionPass {
 
   bool runOnMachineFunction(MachineFunction &function) override {
     if (llvm::any_of(function,
-                     is_computed_goto)) { // of its many blocks, each is executed seldom and few are all the time
+                     is_computed_goto)) { // most of its blocks are executed seldom, and a few all the time
       for (MachineBasicBlock &block : function)
         block.setMachineBlockAddressTaken();
       return false;
@@ -38,7 +38,7 @@ struct OftenExecuted final : MachineFunctionPass {
     llvm::stable_sort(blocks, llvm::less_first());
     for (auto [times, block] : blocks)
       if ((left -= times * real_instructions(*block)) < 0)
-        block->setMachineBlockAddressTaken(); // the outliner passes over such; nothing behind it asks
+        block->setMachineBlockAddressTaken(); // the outliner skips such blocks; no later pass reads this
     return false;
   }
 
@@ -66,7 +66,7 @@ int64_t real_instructions(const MachineFunction &function) {
 }
 
 double outlined_instructions(const MachineInstr &instruction, const MachineModuleInfo &machine) {
-  if (!instruction.isCall()) // as are those of the last call, which are jumps
+  if (!instruction.isCall()) // a last call is a jump, which is not counted
     return 0;
   for (const MachineOperand &operand : instruction.operands()) {
     const auto *callee = operand.isGlobal() ? dyn_cast<Function>(operand.getGlobal()) : nullptr;

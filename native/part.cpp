@@ -15,7 +15,7 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr uint64_t LARGEST_SHARED = 4096; // bytes of a constant that comes along though it is not emitted
+constexpr uint64_t LARGEST_SHARED = 4096; // bytes of a constant that is copied although it is not emitted
 
 class Part final : ValueMaterializer {
 public:
@@ -79,7 +79,7 @@ private:
         function->setAttributes(original->getAttributes());
         function->setCallingConv(original->getCallingConv());
         function->setUnnamedAddr(original->getUnnamedAddr());
-        if (original->hasLocalLinkage()) // by its name it might be one of the C library
+        if (original->hasLocalLinkage()) // its name may be that of a function of the C library
           function->addFnAttr(Attribute::NoBuiltin);
       }
       declared = function;
@@ -114,7 +114,7 @@ private:
     return made;
   }
 
-  // Addressed as in the whole: what is local there does not become reachable by way of the GOT only.
+  // Addresses are computed as in the whole module: a local symbol there is not addressed through the GOT here.
   static GlobalValue *reach(const GlobalValue &from, GlobalValue &to) {
     if (to.hasLocalLinkage())
       return &to;
@@ -125,7 +125,7 @@ private:
     return &to;
   }
 
-  // Whether some initializer has labels of another function than this one: those cannot come along.
+  // Returns whether an initializer has labels of another function, which cannot be copied.
   bool holds_labels(const GlobalVariable &variable) const {
     SmallVector<const Constant *> open{variable.getInitializer()};
     SmallPtrSet<const Constant *, 16> seen;
@@ -149,7 +149,7 @@ private:
       if (!seen.insert(user).second)
         continue;
       if (const auto *instruction = dyn_cast<Instruction>(user)) {
-        const Function *function = instruction->getFunction(); // a copy's operands may not be mapped yet
+        const Function *function = instruction->getFunction(); // the copy's operands may not be mapped yet
         if (function != &source && function->getParent() != &part)
           return false;
       } else if (isa<GlobalValue>(user)) {

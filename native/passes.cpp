@@ -37,7 +37,7 @@ template <uint32_t ValueSymbolTable::*counter> struct Opened {
 template struct Opened<&ValueSymbolTable::LastUnique>;
 uint32_t &last_unique(ValueSymbolTable &table);
 
-// "name<body>" -> body, where the text has that name.
+// Returns the body of "name<body>".
 std::optional<StringRef> parameters(StringRef text, StringRef name) {
   if (text.consume_front(name) && text.consume_front("<") && text.consume_back(">"))
     return text;
@@ -71,7 +71,7 @@ std::optional<Outline::Options> outline_options(StringRef body) {
   return options;
 }
 
-// One threshold for every call site, whatever the caller's size attributes.
+// One threshold for every call site, with any size attributes of the caller.
 InlineParams inline_params(int threshold) {
   InlineParams params = getInlineParams(threshold);
   params.HintThreshold = params.OptSizeHintThreshold = threshold;
@@ -153,8 +153,8 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
 
 } // namespace
 
-// Kept with the module, since registering every analysis costs more than most passes on a small
-// one; but emptied before every run: what a pass does depends on the module alone, never on history.
+// Kept with the module, because registering all analyses takes longer than most passes on a small module. Emptied
+// before each run, so that a pass' result depends on the module alone.
 struct Managers {
   std::string level;
   LoopAnalysisManager loops;
@@ -169,8 +169,8 @@ struct Managers {
       : level(level), builder(target, clang_tuning(parse_level(level))) {
     if (prepare)
       prepare(modules, callbacks);
-    // Registered first, so they win over the builder's. A builder that is given the callbacks would
-    // name every pass class in them, which costs more than most passes on a small module.
+    // Registered before the builder's, so that these are used. A builder with callbacks would store the name of every
+    // pass class in them, which takes longer than most passes on a small module.
     auto instrumentation = [this] { return PassInstrumentationAnalysis(&callbacks); };
     loops.registerPass(instrumentation);
     functions.registerPass(instrumentation);
@@ -228,13 +228,13 @@ struct OnFunctions : RequiredPassInfoMixin<OnFunctions> {
 };
 
 bool run_passes(Module &module, ModulePassManager &passes, Managers &managers) {
-  // A copy by bitcode counts from 0: what is outlined would have another name there, and no entry of a trace that
-  // names it would apply.
+  // A copy by bitcode counts from 0. Outlined functions would have other names there, and entries of a trace with
+  // these names could not be applied.
   last_unique(module.ir().getValueSymbolTable()) = 0;
-  module.changed(); // whatever it reports: some passes that say no have changed an attribute or a use list
+  module.changed(); // with any report: some passes report no change after changing an attribute or a use list
   bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
   settle(module.ir());
-  managers.clear(); // its results point into the module, which others may change now
+  managers.clear(); // its results point into the module, which may change now
   return changed;
 }
 
@@ -273,7 +273,7 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
 }
 
 void check_pipeline(const std::string &pipeline, bool function_level) {
-  Module nothing("; a module without a line\n", "nothing"); // some passes are made from the target
+  Module nothing("; a module without a line\n", "nothing"); // some passes need the target
   Managers managers(nothing.find_target(), "Oz");
   if (function_level)
     parse<FunctionPassManager>(managers.builder, pipeline);
@@ -283,7 +283,7 @@ void check_pipeline(const std::string &pipeline, bool function_level) {
 
 void honour_mandatory(Module &module) {
   run_pipeline(module, "clang<O0>", "O0", nullptr);
-  if (!module.ir().debug_compile_units().empty()) // clang does above -O0: locations survive promotion
+  if (!module.ir().debug_compile_units().empty()) // as clang above -O0: keeps locations of promoted variables
     run_pipeline(module, "function(declare-to-assign)", "O0", nullptr);
 }
 

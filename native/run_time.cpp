@@ -28,13 +28,13 @@ public:
   Estimate(llvm::Module &module, TargetOf target) : target(target) {
     CallGraph calls(module);
     for (auto component = scc_begin(&calls); !component.isAtEnd(); ++component) { // callees come first
-      DenseMap<const Function *, double> found; // known to none of the component: a recursive call is UNKNOWN
+      DenseMap<const Function *, double> found; // not visible within the component: a recursive call is UNKNOWN
       for (CallGraphNode *node : *component)
         if (Function *function = node->getFunction(); function && !function->isDeclaration())
           found[function] = of(*function);
       costs.insert(found.begin(), found.end());
     }
-    for (Function &function : module) // those that nothing reaches from outside
+    for (Function &function : module) // those that are not reached from outside
       if (!function.isDeclaration() && !costs.count(&function))
         costs[&function] = of(function);
   }
@@ -74,7 +74,7 @@ private:
     return call_time(call->arg_size()) + (known == costs.end() ? UNKNOWN : known->second);
   }
 
-  // A range check and a load; or comparisons as deep as a balanced tree, as native/attributes.h asks for.
+  // A range check and a load, or the comparisons of a balanced tree, as native/attributes.h requires.
   static double of(const SwitchInst &choice) {
     double comparisons = std::ceil(std::log2(choice.getNumCases() + 1));
     bool has_table =

@@ -41,8 +41,7 @@ public:
     share();
   }
 
-  // Bytes of the data that one function alone refers to, by function: constants, strings, jump tables, tables of
-  // exceptions.
+  // Bytes of the data that only one function refers to, by function: constants, strings, jump tables, exception tables.
   const std::vector<int64_t> &of_functions() const { return constants; }
 
 private:
@@ -50,8 +49,8 @@ private:
 
   const ObjectParts &parts;
   std::vector<int64_t> constants;
-  std::map<Place, size_t> described; // by the frame
-  std::map<Place, size_t> users;     // by the beginning of a piece of data: it reaches to the next one
+  std::map<Place, size_t> described; // by frame information
+  std::map<Place, size_t> users;     // by the beginning of a piece of data, which ends at the next one
 
   void find_users() {
     for (const auto &reference : parts.references) {
@@ -135,7 +134,7 @@ Sizes sizes_of(const ObjectParts &parts) {
   return sizes;
 }
 
-// In place of a symbol's name the module's: without a leading underscore, say, which Mach-O has.
+// Returns a symbol's name in the module, for example without Mach-O's leading underscore.
 void rename(ObjectParts &parts, const llvm::Module &module) {
   StringMap<StringRef> names;
   Mangler mangler;

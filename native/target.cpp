@@ -17,7 +17,7 @@ namespace burnish {
 
 namespace {
 
-// This build's back end for a triple. Null for other machines, and for object formats but ELF, Mach-O and COFF.
+// Returns this build's back end for a triple; null for other machines, and for formats other than ELF, Mach-O and COFF.
 const Target *back_end(const Triple &triple) {
   if (!triple.isOSBinFormatELF() && !triple.isOSBinFormatMachO() && !triple.isOSBinFormatCOFF())
     return nullptr;
@@ -45,7 +45,7 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
     throw PipelineError("made for '" + triple.str() + "', and this build of burnish makes machine code for '" +
                         Triple::getArchTypePrefix(Triple(sys::getDefaultTargetTriple()).getArch()).str() +
                         "' alone; the objective ir-instructions needs none");
-  // As clang: position independence is a flag that the front end leaves in the module.
+  // As clang: the front end stores position independence as a flag of the module.
   auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;
   options.MCOptions.X86RelaxRelocations = true;
   options.UseInitArray = true;
