@@ -17,11 +17,12 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from burnish import Program, _native
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from kit.programs import module_of, units_of
+
+from burnish import _native
+from burnish.llvm.corpora import Unit
 from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.toolchain import LEVELS, find_tool
-from burnish.tasks.llvm_passes import LANGUAGE
 
 PACKAGES = ("zopfli", "brotli", "lz4", "cmarkgfm")
 
@@ -33,20 +34,15 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=50)
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
     options = parser.parse_args()
-    units = (
-        unit
-        for package in map(find_package, PACKAGES)
-        for unit in translation_units(fetch(package, options.sources), package)
-        if isinstance(unit, Unit) and unit.language == "c"
-    )
+    units = (unit for unit in units_of(PACKAGES, options.sources) if unit.language == "c")
     equal: Counter[tuple[str, str]] = Counter()
     count = 0
     for unit in islice(units, options.files):
         count += 1
-        shared = Program(unit.name, LANGUAGE, unit.compile("Oz"))
+        shared = module_of(unit)
         for level in LEVELS:
             wanted = sizes(clang_object(unit, level))
-            fresh = Program(unit.name, LANGUAGE, unit.compile(level))
+            fresh = module_of(unit, level)
             equal["fresh", level] += sizes(open_baseline(fresh, level).object_code()) == wanted
             equal["shared", level] += sizes(open_baseline(shared, level).object_code()) == wanted
     print(f"| of {count} files, equal to clang's object | {' | '.join(LEVELS)} |")

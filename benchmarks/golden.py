@@ -27,6 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kit.programs import units_of
 from rich.progress import track
 
 from burnish import Budget, Problem, Program, Task, load_task
@@ -34,7 +35,7 @@ from burnish.core.objective import Objective
 from burnish.core.registry import task_names
 from burnish.core.session import Session
 from burnish.core.task import Opener
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.corpora import Unit
 from burnish.policies.find import find_guide, shipped
 from burnish.search import SEARCHES
 from burnish.search.stages import search_stages
@@ -172,11 +173,8 @@ def proposals(traces: Any) -> list[tuple[str, ...]]:
 def objects() -> Iterator[Row]:
     """Yield the objects that `burnish cc` makes of projects' files, and their rows in its log."""
     folder = Path(tempfile.gettempdir()) / "burnish-sources"
-    for name in PACKAGES:
-        package = find_package(name)
-        for unit in translation_units(fetch(package, folder), package):
-            if isinstance(unit, Unit):
-                yield unit.name, partial(_object, unit)
+    for unit in units_of(PACKAGES, folder):
+        yield unit.name, partial(_object, unit)
 
 
 def _object(unit: Unit) -> str:

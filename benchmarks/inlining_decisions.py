@@ -31,11 +31,11 @@ from itertools import starmap
 from pathlib import Path
 
 import numpy as np
+from kit.programs import module_of, units_of
 
 from burnish import Program
 from burnish.core.answer import MakeAnswerer
 from burnish.files import default_cache
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.llvm.toolchain import clang_version, find_tool
 from burnish.policies.answer import ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
@@ -75,9 +75,7 @@ def main() -> None:
     parser.add_argument("--sources", type=Path, default=default_cache())
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    package = find_package(options.package)
-    units = translation_units(fetch(package, options.sources), package)
-    programs = [Program(unit.name, "llvm", unit.compile(LEVEL)) for unit in units if isinstance(unit, Unit)]
+    programs = [module_of(unit, LEVEL) for unit in units_of([options.package], options.sources)]
     with tempfile.TemporaryDirectory() as folder:
         found = measure(programs, Path(folder), options.rounds)
     found = {"package": options.package, "files": len(programs), "clang": clang_version(), **found}

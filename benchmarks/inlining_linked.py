@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kept_rows import keep, show
+from kit.kept import keep, show
 from shipped.building import build
 from shipped.compilers import built_in
 from shipped.inlined import Inlined, Part

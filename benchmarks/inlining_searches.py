@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kept_rows import keep, show
+from kit.kept import keep, show
 
 from burnish.core.program import Program
 from burnish.core.registry import load_task

@@ -28,18 +28,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tensors.one_thread import restart
+from kit.one_thread import restart
 
 if __name__ == "__main__":
     restart()  # before NumPy is loaded
 
+from kit.rounds import of_kernel, take
+from kit.rows import mean
 from loop_nests.cases import Case, choose
 from loop_nests.pictures import draw_speedups
 from loop_nests.schedules import LOOPS, played, scheduler_of, searched
 from rich.console import Console
 from rich.table import Table
-from tensors.rounds import of_kernel, take
-from tensors.rows import mean
 
 from burnish.core.errors import BurnishError
 from burnish.search import SEARCHES

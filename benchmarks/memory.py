@@ -19,10 +19,10 @@ from collections import deque
 from pathlib import Path
 
 import numpy as np
+from kit.programs import modules_of
 
 from burnish import Env, Program
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
-from burnish.tasks.llvm_passes import LANGUAGE, TASK
+from burnish.tasks.llvm_passes import TASK
 
 PACKAGES = ("zopfli", "lz4", "pynacl", "cmarkgfm", "brotli")
 LOOK = (1, 100, 250, 500, 1000, 1500, 2000)
@@ -98,12 +98,7 @@ def resident(process: int | str) -> float:
 
 def modules(sources: Path, largest: int) -> list[Program]:
     """Return the modules of PACKAGES with up to `largest` bytes; larger ones are too slow for this."""
-    programs = []
-    for package in PACKAGES:
-        found = find_package(package)
-        units = [unit for unit in translation_units(fetch(found, sources), found) if isinstance(unit, Unit)]
-        programs += [Program(unit.name, LANGUAGE, unit.compile()) for unit in units]
-    return [program for program in programs if len(program.content) <= largest]
+    return [program for program in modules_of(PACKAGES, sources) if len(program.content) <= largest]
 
 
 if __name__ == "__main__":

@@ -28,12 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensors.one_thread import restart
+from kit.one_thread import restart
 
 if __name__ == "__main__":
     restart()  # before NumPy is loaded
 
 import numpy as np
+from kit.rounds import of_call, of_kernel, take
+from kit.shown import forms_table
 from loop_nests import tables
 from loop_nests.cases import MATMULS, SMALLEST, Case, choose
 from loop_nests.peers import PEERS, forms, load, versions
@@ -41,8 +43,6 @@ from loop_nests.pictures import draw_ratios
 from loop_nests.rows import CALLED, PEAK, POLICY, REFINED, Row
 from loop_nests.schedules import LOOPS, Scheduler, scheduler_of
 from rich.console import Console
-from tensors.rounds import of_call, of_kernel, take
-from tensors.shown import forms_table
 
 from burnish.core.errors import BurnishError
 from burnish.loops import CompiledKernel

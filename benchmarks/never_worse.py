@@ -21,8 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
+from kit.programs import units_of
+
 from burnish import _native
-from burnish.llvm.corpora import Unit, fetch, translation_units
+from burnish.llvm.corpora import Unit
 from burnish.llvm.corpora.manifest import packages_in
 from burnish.llvm.toolchain import find_tool
 
@@ -50,13 +52,7 @@ def main() -> None:
 
 def all_units(options: argparse.Namespace) -> list[Unit]:
     """Return the units, package by package."""
-    found = (
-        unit
-        for package in packages_in(options.split)
-        for unit in translation_units(fetch(package, options.sources), package)
-        if isinstance(unit, Unit)
-    )
-    return list(islice(found, options.units))
+    return list(islice(units_of(packages_in(options.split), options.sources), options.units))
 
 
 def compare(unit: Unit, budget: str) -> dict[str, object]:

@@ -28,16 +28,15 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from kit.programs import module_of, units_of
 from rich.progress import track
 
 from burnish import Env, Limits, Program, load_task
 from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.llvm.corpora.kernels import find_kernel, kernel_names
 from burnish.llvm.modules.passes import PASSES
 from burnish.llvm.programs import load_program
 from burnish.llvm.toolchain import find_tool
-from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.workers.sandbox import Sandbox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -79,12 +78,8 @@ def main() -> None:
 def some_programs(sources: Path, count: int) -> list[Program]:
     """Return `count` programs, about as many from each package."""
     share = -(-count // len(PACKAGES))
-    programs = []
-    for package in map(find_package, PACKAGES):
-        units = translation_units(fetch(package, sources), package)
-        with_code = (unit for unit in units if isinstance(unit, Unit))
-        programs += [Program(unit.name, LANGUAGE, unit.compile()) for unit in islice(with_code, share)]
-    return programs[:count]
+    units = (unit for package in PACKAGES for unit in islice(units_of([package], sources), share))
+    return [module_of(unit) for unit in islice(units, count)]
 
 
 def play(programs: list[Program], actions: int, limits: Limits) -> Counter[str]:

@@ -17,7 +17,7 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 
-from tensors.one_thread import restart
+from kit.one_thread import restart
 
 if __name__ == "__main__":
     restart()  # before NumPy is loaded

@@ -35,12 +35,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tensors.one_thread import restart
+from kit.one_thread import restart
 
 if __name__ == "__main__":
     restart()  # before NumPy is loaded
 
 import numpy as np
+from kit.rounds import of_call, of_kernel, take_turns
+from kit.shown import forms_table
 from mlir_schedules import tables
 from mlir_schedules.benches import Bench, open_bench
 from mlir_schedules.cases import GROUPS, Case, choose
@@ -49,8 +51,6 @@ from mlir_schedules.peers import PEERS, forms, load, versions
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row
 from mlir_schedules.traces import NONE, Found, by_hand, read_traces, scheduled, searched
 from rich.console import Console
-from tensors.rounds import of_call, of_kernel, take_turns
-from tensors.shown import forms_table
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program

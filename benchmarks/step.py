@@ -25,13 +25,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from kit.programs import modules_of
 
 from burnish import Env, Program
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.llvm.modules.passes import PASSES, as_opt_pipeline
 from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.toolchain import clang_version, find_tool
-from burnish.tasks.llvm_passes import LANGUAGE, TASK
+from burnish.tasks.llvm_passes import TASK
 
 EPISODE = 20
 IDLE = "strip-dead-prototypes"  # changes nothing after its first step
@@ -90,11 +90,9 @@ def overhead(env: Env, native: ModuleSession) -> float:
 
 def pick(package: str, instructions: int, sources: Path) -> Program:
     """Return the package's module whose size before any pass is nearest to `instructions`."""
-    found = find_package(package)
-    units = [unit for unit in translation_units(fetch(found, sources), found) if isinstance(unit, Unit)]
-    programs = [Program(unit.name, LANGUAGE, unit.compile()) for unit in units]
     return min(
-        programs, key=lambda program: abs(open_session(program).measure("ir-instructions") - instructions)
+        modules_of([package], sources),
+        key=lambda program: abs(open_session(program).measure("ir-instructions") - instructions),
     )
 
 

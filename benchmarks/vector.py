@@ -38,13 +38,13 @@ from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
+from kit.programs import modules_of
 
 import burnish.envs
 from burnish import Env, Program
 from burnish.envs.vector import VectorEnv
-from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.llvm.modules.session import open_session
-from burnish.tasks.llvm_passes import LANGUAGE, TASK
+from burnish.tasks.llvm_passes import TASK
 
 gymnasium.register_envs(burnish.envs)
 
@@ -287,11 +287,7 @@ def choose(mask: np.ndarray[Any, Any], rng: np.random.Generator) -> int:
 
 def pick(count: int, instructions: int, sources: Path) -> list[Program]:
     """Return the modules of three packages whose sizes before any pass are nearest to `instructions`."""
-    programs = []
-    for package in ("zopfli", "lz4", "pynacl"):
-        found = find_package(package)
-        units = [unit for unit in translation_units(fetch(found, sources), found) if isinstance(unit, Unit)]
-        programs += [Program(unit.name, LANGUAGE, unit.compile()) for unit in units]
+    programs = modules_of(("zopfli", "lz4", "pynacl"), sources)
     sizes = {program: open_session(program).measure("ir-instructions") for program in programs}
     return sorted(programs, key=lambda program: abs(sizes[program] - instructions))[:count]
 

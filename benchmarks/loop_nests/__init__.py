@@ -1,4 +1,4 @@
-"""Comparison of loop nests with other libraries; nests.py and loop_searches.py run it, with `tensors`.
+"""Comparison of loop nests with other libraries; nests.py and loop_searches.py run it, with `kit`.
 
 requirements.txt  the peers' packages, which the rest of burnish does not need
 cases             the nests, and the split of each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensors.floors import Floor
+from kit.floors import Floor
 
 from loop_nests.rows import POLICY, REFINED
 

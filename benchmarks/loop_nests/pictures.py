@@ -9,7 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from tensors.shown import GRID, plot_ratios
+from kit.shown import GRID, plot_ratios
 
 from burnish.evaluation.report.plots import COLOURS, DASHES, MARKERS
 from loop_nests.rows import REFINED, Row

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tensors.rows import Measured
+from kit.rows import Measured
 
 POLICY, REFINED, PEAK = "policy", "refined", "peak"
 CALLED = {name: f"{name} call" for name in (POLICY, REFINED)}

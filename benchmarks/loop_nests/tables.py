@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kit.floors import floors_table as required
+from kit.floors import verdict
+from kit.rows import mean
+from kit.shown import microseconds, ratio
 from rich.table import Table
-from tensors.floors import floors_table as required
-from tensors.floors import verdict
-from tensors.rows import mean
-from tensors.shown import microseconds, ratio
 
 from loop_nests.floors import FLOORS, POLICY_SECONDS
 from loop_nests.rows import CALLED, POLICY, REFINED, Row

@@ -1,4 +1,4 @@
-"""Comparison of schedules of linalg programs with other compilers; schedules.py runs it, with `tensors`.
+"""Comparison of schedules of linalg programs with other compilers; schedules.py runs it, with `kit`.
 
 requirements.txt  the peers' packages, which the rest of burnish does not need
 cases             the programs: held-out ones of each family, larger products, networks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensors.floors import Floor
+from kit.floors import Floor
 
 from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
 from mlir_schedules.rows import NAIVE, OURS

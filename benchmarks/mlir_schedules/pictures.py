@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from kit.shown import GRID, as_ratios, plot_ratios
 from matplotlib.figure import Figure
-from tensors.shown import GRID, as_ratios, plot_ratios
 
 from burnish.evaluation.report.plots import COLOURS
 from mlir_schedules.cases import GROUPS, NETWORK

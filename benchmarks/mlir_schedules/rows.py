@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensors.rows import Measured, mean
+from kit.rows import Measured, mean
 
 from mlir_schedules.cases import op_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from kit.floors import floors_table as required
+from kit.shown import microseconds, ratio
 from rich.table import Table
-from tensors.floors import floors_table as required
-from tensors.shown import microseconds, ratio
 
 from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
 from mlir_schedules.floors import FLOORS

@@ -15,14 +15,14 @@ import loop_searches
 import nests
 import numpy as np
 import pytest
+from kit.floors import Floor
+from kit.rounds import of_call, take
+from kit.rows import mean
 from loop_nests import cases, numpy_forms, peers
 from loop_nests.floors import FLOORS
 from loop_nests.own import OWN
 from loop_nests.rows import CALLED, Row
 from loop_nests.schedules import played, scheduler_of, tree_after
-from tensors.floors import Floor
-from tensors.rounds import of_call, take
-from tensors.rows import mean
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
 from burnish.policies.value_table import TablePolicy, save_table, state_key

@@ -16,14 +16,14 @@ import pytest
 pytest.importorskip("torch_mlir")
 
 import schedules
+from kit.floors import Floor
+from kit.rounds import FEW, SLOW_SECONDS, take_turns
 from mlir_schedules import benches, cases, peers, pictures, traces
 from mlir_schedules.benches import Bench, GivenTrial, open_bench
 from mlir_schedules.cases import Case
 from mlir_schedules.floors import FLOORS, SINGLE
 from mlir_schedules.peers import Way
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
-from tensors.floors import Floor
-from tensors.rounds import FEW, SLOW_SECONDS, take_turns
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
 from burnish.tasks.mlir_schedules.programs import MlirSource

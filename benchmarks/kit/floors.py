@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from tensors.rows import Measured, mean
+from kit.rows import Measured, mean
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from burnish.evaluation.report.plots import COLOURS, MARKERS
-from tensors.rows import Measured
+from kit.rows import Measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

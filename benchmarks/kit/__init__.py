@@ -1,0 +1,10 @@
+"""What several benchmarks share.
+
+programs    the C and C++ files of public packages
+kept        rows, each stored as soon as it is measured, and their table
+one_thread  one core and one thread for all contenders
+rounds      interleaved samples, fewer of slow contenders
+rows        a case of a tensor task, measured beside other libraries: a line of JSON, and its ratios
+floors      the least required ratios of such cases, and their table
+shown       the table of the fastest forms, numbers in cells, and the plot of ratios
+"""
