@@ -8,11 +8,11 @@ import pytest
 
 from burnish.evaluation.importance import (
     Importance,
+    effects_of_sample,
     importances,
     pass_name,
-    trace_worth,
+    trace_effects,
     winning,
-    worth_of_sample,
 )
 from burnish.evaluation.rows import Row
 from burnish.search.problem import Problem
@@ -55,31 +55,31 @@ def test_shares_are_of_winning_traces() -> None:
     ]
     assert [item.program for item in winning(rows)] == ["a", "b"]
     found = importances(rows, [{"x": 0.2, "gone": 1.0}, {"x": 0.4, "y": 0.1}])
-    assert found[1].worth == pytest.approx(0.3)
+    assert found[1].effect == pytest.approx(0.3)
     assert found == [
         Importance("y", 1.0, 0.1, 1),
-        Importance("x", 0.5, found[1].worth, 2),
+        Importance("x", 0.5, found[1].effect, 2),
         Importance("z", 0.5),
     ]
 
 
-def test_worth_is_what_the_rest_costs_without() -> None:
+def test_the_effect_of_a_pass_is_the_cost_of_the_rest_without_it() -> None:
     """a=12: halved twice 3, then 0; the cost is 1 + a. Without one halving 6 - 3 = 3, without the rest 3."""
-    worth = trace_worth(counting("a=12"), ("halve", "halve", "subtract(3)"))
-    assert worth == {
+    effects = trace_effects(counting("a=12"), ("halve", "halve", "subtract(3)"))
+    assert effects == {
         "halve": pytest.approx(2 * math.log(4 / 1)),
         "subtract": pytest.approx(math.log(4 / 1)),
     }
 
 
-def test_entry_that_the_rest_needs_has_no_worth() -> None:
+def test_an_entry_that_the_rest_needs_has_no_effect() -> None:
     """6, 3, 2, 1, 0: without the first halving or the first subtraction a later halving is illegal.
 
     Without any of the other two, 1 is left, which costs 2.
     """
     trace = ("halve", "subtract(1)", "halve", "subtract(1)")
-    worth = trace_worth(counting("a=6"), trace)
-    assert worth == {"halve": pytest.approx(math.log(2)), "subtract": pytest.approx(math.log(2))}
+    effects = trace_effects(counting("a=6"), trace)
+    assert effects == {"halve": pytest.approx(math.log(2)), "subtract": pytest.approx(math.log(2))}
 
 
 def test_sample_leaves_out_what_cannot_be_taken_apart() -> None:
@@ -87,7 +87,7 @@ def test_sample_leaves_out_what_cannot_be_taken_apart() -> None:
     bad = row("a=5", 50.0, trace=("halve", "divide"))
     long = row("a=6", 50.0, trace=("add(1)",) * 41)
     seen: list[Row] = []
-    found = worth_of_sample([good, bad, long], of_row, 9, 0, note=seen.append)
+    found = effects_of_sample([good, bad, long], of_row, 9, 0, note=seen.append)
     assert found == [{"halve": pytest.approx(2 * math.log(7 / 4))}]
     assert {item.program for item in seen} == {"a=12", "a=5"}
-    assert worth_of_sample([good, bad, long], of_row, 0, 0) == []
+    assert effects_of_sample([good, bad, long], of_row, 0, 0) == []

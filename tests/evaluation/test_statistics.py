@@ -104,13 +104,13 @@ def test_pair_by_hand() -> None:
     pair = compare_pair(rows, "one", "other", "10 evaluations")
     assert (pair.wins, pair.ties, pair.losses) == (1, 1, 1)
     assert pair.mean.ratio == pytest.approx(1)
-    assert not pair.apart
+    assert not pair.differs
 
 
 def test_one_program_has_no_interval_and_nothing_is_apart() -> None:
     pair = compare_pair([*of("one", 50.0), *of("other", 100.0)], "one", "other", "10 evaluations")
     assert (pair.mean.ratio, pair.mean.low, pair.mean.high) == (pytest.approx(2), None, None)
-    assert not pair.apart
+    assert not pair.differs
     one, other = summarise([*of("one", 50.0), *of("other", 100.0)])
     assert one.unguarded.low is one.guarded.high is other.unguarded.low is None
 
@@ -121,7 +121,7 @@ def test_pairs_are_resampled_together() -> None:
     rows = [*of("one", *costs), *of("other", *(1.01 * cost for cost in costs))]
     pair = compare_pair(rows, "one", "other", "10 evaluations")
     assert (pair.mean.low, pair.mean.ratio, pair.mean.high) == pytest.approx((1.01, 1.01, 1.01))
-    assert pair.apart
+    assert pair.differs
     one, other = summarise(rows)
     assert one.unguarded.low and other.unguarded.high
     assert one.unguarded.low < other.unguarded.high

@@ -225,7 +225,7 @@ def test_known_prefix_is_not_applied_again() -> None:
 
 
 def test_end_of_a_trace_that_took_long_is_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefix_tree, "WORTH_FORKS", -1.0)
+    monkeypatch.setattr(prefix_tree, "PAYING_FORKS", -1.0)
     tree = PrefixTree(Watched(PROGRAM))
     head = ("halve",) * 3
     assert applied_for([head], tree) == 3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from burnish.evaluation.confirm import confirm, measure_baselines
-from burnish.evaluation.optimization import Audience, Strategy, optimize
+from burnish.evaluation.optimization import Callbacks, Strategy, optimize
 from burnish.evaluation.remeasure import replay, replay_result
 
 __all__ = [
-    "Audience",
+    "Callbacks",
     "Strategy",
     "confirm",
     "measure_baselines",

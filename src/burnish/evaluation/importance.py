@@ -26,7 +26,7 @@ class Importance:
 
     name: str
     share: float  # of the winning traces that have the pass
-    worth: float | None = None
+    effect: float | None = None
     """The mean of log(cost without / cost with), over the analysed traces with the pass."""
     traces: int = 0  # number of analysed traces with the pass
 
@@ -51,18 +51,18 @@ def winning(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.is_better and row.trace]
 
 
-def importances(rows: Sequence[Row], worths: Sequence[Mapping[str, float]] = ()) -> list[Importance]:
+def importances(rows: Sequence[Row], effects: Sequence[Mapping[str, float]] = ()) -> list[Importance]:
     """Return the passes of the winning traces, the most frequent first.
 
     Args:
         rows: Rows of any methods.
-        worths: For each analysed trace, the values of `trace_worth`.
+        effects: For each analysed trace, the values of `trace_effects`.
     """
     won = winning(rows)
     counts = Counter(name for row in won for name in {pass_name(entry) for entry in row.trace})
     by_name: dict[str, list[float]] = defaultdict(list)
-    for worth in worths:
-        for name, value in worth.items():
+    for traced in effects:
+        for name, value in traced.items():
             by_name[name].append(value)
     return [
         Importance(
@@ -75,7 +75,7 @@ def importances(rows: Sequence[Row], worths: Sequence[Mapping[str, float]] = ())
     ]
 
 
-def trace_worth(problem: Problem, trace: Trace) -> dict[str, float]:
+def trace_effects(problem: Problem, trace: Trace) -> dict[str, float]:
     """Return, by pass, log(cost without / cost with), summed over the pass's entries, each left out alone.
 
     An entry is skipped if the rest of the trace fails without it.
@@ -87,14 +87,14 @@ def trace_worth(problem: Problem, trace: Trace) -> dict[str, float]:
     with States(problem.task, problem.program, limits=problem.limits) as states:
         states.digests(trace)
         cost = states.cost(trace, objective)
-        worth: dict[str, float] = defaultdict(float)
+        effects: dict[str, float] = defaultdict(float)
         for entry, more in zip(trace, contributions(states, trace, objective), strict=True):
             if math.isfinite(more):
-                worth[pass_name(entry)] += math.log((cost + more) / cost)
-    return dict(worth)
+                effects[pass_name(entry)] += math.log((cost + more) / cost)
+    return dict(effects)
 
 
-def worth_of_sample(
+def effects_of_sample(
     rows: Sequence[Row],
     problem_of: Callable[[Row], Problem],
     count: int,
@@ -102,7 +102,7 @@ def worth_of_sample(
     *,
     note: Callable[[Row], None] = lambda _: None,
 ) -> list[dict[str, float]]:
-    """Return `trace_worth` of a random sample of winning traces, without long traces.
+    """Return `trace_effects` of a random sample of winning traces, without long traces.
 
     Args:
         rows: The rows to draw from.
@@ -117,7 +117,7 @@ def worth_of_sample(
     for row in (short[i] for i in order):
         note(row)
         try:
-            found.append(trace_worth(problem_of(row), row.trace))
+            found.append(trace_effects(problem_of(row), row.trace))
         except BurnishError:  # the trace was replayed before, so a crash now says nothing about its passes
             continue
     return found

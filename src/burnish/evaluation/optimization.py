@@ -41,7 +41,7 @@ class Strategy:
 
 
 @dataclass(frozen=True)
-class Audience:
+class Callbacks:
     """Callbacks that report a job's progress.
 
     Attributes:
@@ -62,7 +62,7 @@ def optimize(
     strategy: Strategy = Strategy(),
     baselines: Sequence[str] | None = None,
     effort: Effort = Effort(),
-    audience: Audience = Audience(),
+    callbacks: Callbacks = Callbacks(),
 ) -> Result:
     """Search, replay the result in new processes, and keep the reference if the result is not better.
 
@@ -72,7 +72,7 @@ def optimize(
         strategy: The settings of the search.
         baselines: The baselines to compare with; by default all of the task's.
         effort: The effort of the final comparison of noisy objectives.
-        audience: Callbacks that report progress.
+        callbacks: Callbacks that report progress.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -96,20 +96,20 @@ def optimize(
             remembered.append(guide_for)
         return guide_for
 
-    audience.note("measuring the baselines")
+    callbacks.note("measuring the baselines")
     names = dict.fromkeys([*(baselines or task.baselines), task.reference])
     costs = measure_baselines(problem, list(names))
     against = reference_of(task, goal, costs)
-    audience.reference(against, costs[against][goal.name])
+    callbacks.reference(against, costs[against][goal.name])
     found = search_stages(
         replace(problem, program=problem.program.remembered()),
         budget,
         guide_of,
         method=strategy.method,
         seed=strategy.seed,
-        progress=audience.progress,
+        progress=callbacks.progress,
     )
-    audience.note(f"measuring again and comparing with {task.label(against)}")
+    callbacks.note(f"measuring again and comparing with {task.label(against)}")
     method = policies.named(strategy.method, next(filter(None, guides), ""))
     found = replace(found, method=method, budget=budget.text)
     confirmed = confirm(problem, found, costs, effort=effort)

@@ -68,7 +68,7 @@ class Pair:
     losses: int
 
     @property
-    def apart(self) -> bool:
+    def differs(self) -> bool:
         """True if the interval over programs excludes 1; False if a single program has no interval."""
         low, high = self.mean.low, self.mean.high
         return low is not None and high is not None and not low <= 1 <= high

@@ -103,10 +103,10 @@ class _Local:
         """Return the next entries to try at each site; the site's best ones if no untried ones are found."""
         if self._first:
             return dict.fromkeys(self.sites, self._first.popleft())
-        worth = self._gained / self._trials
-        worth = worth / worth.sum() if worth.sum() > 0 else np.full(len(worth), 1 / len(worth))
-        worth = (1 - FRESH) * worth + FRESH / len(worth)
-        return {name: self._vary(site, worth) for name, site in self.sites.items()}
+        weights = self._gained / self._trials
+        weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+        weights = (1 - FRESH) * weights + FRESH / len(weights)
+        return {name: self._vary(site, weights) for name, site in self.sites.items()}
 
     def learn(self, drawn: dict[str, Trace], trial: Evaluation) -> None:
         """Record a trial's cost at every site."""
@@ -126,9 +126,9 @@ class _Local:
             if len(suffix) == 1 and costs[name] == site.seen[()]:
                 site.inert.add(suffix[0])
 
-    def _vary(self, site: _Site, worth: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trace:
+    def _vary(self, site: _Site, weights: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trace:
         best = site.best(self.price)
-        likely = worth.copy()
+        likely = weights.copy()
         likely[[self._index[action] for action in site.inert]] *= INERT
         likely = np.cumsum(likely)
         for _ in range(ATTEMPTS):

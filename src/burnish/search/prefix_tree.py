@@ -25,7 +25,7 @@ from burnish.search.space import Ask, Evaluation
 STATES = 256  # most states that a worker keeps
 FORK_SECONDS = 0.6  # time to fork all kept states, at most: so a worker keeps fewer states of large programs
 FEWEST = 4  # states that a worker may keep however long forks take
-WORTH_FORKS = 3.0  # a state is kept if reaching it took more than so many times as long as a fork
+PAYING_FORKS = 3.0  # a state is kept if reaching it took more than so many times as long as a fork
 NONE, COST, LEGAL = range(3)  # stored parts of the best state on the way; each includes those before
 
 NOTHING = Evaluation((), math.inf)
@@ -130,8 +130,8 @@ class PrefixTree:
         if every and start == 0:
             state.best = measure(state)
         for position, text in enumerate(trace[start:], start):
-            worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
-            if position > start and (position == keep or worth):
+            pays = time.perf_counter() - since > PAYING_FORKS * self._fork_seconds
+            if position > start and (position == keep or pays):
                 state = self._keep(trace[:position], best, state)
                 since = time.perf_counter()
             if state.apply(text, places) and every:
@@ -152,8 +152,8 @@ class PrefixTree:
                     unpriced=state.session.site_costs(objective.name, False),
                     room=state.session.room(objective.name),
                 )
-        worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
-        if start < len(trace) and (predicts or worth):
+        pays = time.perf_counter() - since > PAYING_FORKS * self._fork_seconds
+        if start < len(trace) and (predicts or pays):
             self._put(trace, best, state)
         else:
             state.session.close()

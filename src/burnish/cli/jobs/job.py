@@ -11,7 +11,7 @@ from burnish.cli.jobs.overwriting import note_written
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.evaluation import Audience, Strategy, optimize, replay_result
+from burnish.evaluation import Callbacks, Strategy, optimize, replay_result
 from burnish.evaluation.bundle import bundled
 from burnish.evaluation.report.graph_files import writer_of
 from burnish.evaluation.report.search_graph import Recorder, graph_of
@@ -82,7 +82,7 @@ def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher)
         problem,
         replace(settings.budget, workers=settings.workers),
         strategy=Strategy(settings.method, settings.policy, settings.seed, settings.memory),
-        audience=Audience(lambda name, cost: watcher.reference(task.label(name), cost), tell, watcher.note),
+        callbacks=Callbacks(lambda name, cost: watcher.reference(task.label(name), cost), tell, watcher.note),
     )
     if settings.graph:
         watcher.note(f"drawing {settings.graph}")

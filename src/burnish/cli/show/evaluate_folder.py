@@ -16,7 +16,7 @@ from burnish.console.table_forms import TableForm, form_of
 from burnish.core.errors import InputError
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
-from burnish.evaluation.importance import worth_of_sample
+from burnish.evaluation.importance import effects_of_sample
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
 from burnish.evaluation.statistics import all_pairs, summarise, summarise_languages
@@ -87,4 +87,4 @@ def _worths(
         def note(row: Row) -> None:
             progress.note(f"measuring each pass of {row.method}'s trace of {row.program}")
 
-        return worth_of_sample(rows, problem_of, options.worth, options.seed, note=note)
+        return effects_of_sample(rows, problem_of, options.worth, options.seed, note=note)

@@ -20,7 +20,7 @@ from burnish.files import read_json_lines, write_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REPORT, WORTHS = "report.html", "worths.jsonl"
+REPORT, WORTHS = "report.html", "effects.jsonl"
 
 
 def write_report(
@@ -70,9 +70,9 @@ def read_worths(folder: Path) -> list[dict[str, float]]:
     return read_json_lines(path, json_object, remedy="remove the file")
 
 
-def write_worths(folder: Path, worths: Sequence[Mapping[str, float]]) -> None:
+def write_worths(folder: Path, effects: Sequence[Mapping[str, float]]) -> None:
     """Write the contributions of passes, for each trace, to the folder."""
-    write_atomically(folder / WORTHS, "".join(f"{json.dumps(item)}\n" for item in worths).encode())
+    write_atomically(folder / WORTHS, "".join(f"{json.dumps(item)}\n" for item in effects).encode())
 
 
 def _figures(

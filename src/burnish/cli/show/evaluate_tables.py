@@ -89,7 +89,7 @@ def _pairs(pairs: Sequence[Pair], confidence: float) -> TextTable:
             ratio_text(mean.ratio, mean.low, mean.high),
             _by_project(mean),
             f"{item.wins} {item.ties} {item.losses}",
-            "" if mean.low is None else "different" if item.apart else "unclear",
+            "" if mean.low is None else "different" if item.differs else "unclear",
         )
     return table
 

@@ -134,7 +134,7 @@ def _pairs(rows: Sequence[Row], confidence: float) -> str:
                 Cell(pair.budget),
                 *_mean(pair.mean),
                 *map(_count, (pair.wins, pair.ties, pair.losses)),
-                Cell("" if pair.mean.low is None else "yes" if pair.apart else "no"),
+                Cell("" if pair.mean.low is None else "yes" if pair.differs else "no"),
             ]
             for pair in all_pairs(rows, confidence=confidence)
         ],

@@ -148,19 +148,19 @@ def passes_plot(found: Sequence[Importance], traces: int) -> Figure:
         MissingTool: matplotlib is not installed.
     """
     shown = list(found[:MOST_PASSES])[::-1]
-    worths = any(item.worth is not None for item in shown)
+    effects = any(item.effect is not None for item in shown)
     height = 1.3 + 0.24 * max(1, len(shown))
-    figure, panels = _figure(8.0 if worths else 5.6, height, columns=2 if worths else 1)
+    figure, panels = _figure(8.0 if effects else 5.6, height, columns=2 if effects else 1)
     axes, positions = panels[0], range(len(shown))
     axes.barh(positions, [100 * item.share for item in shown], color=BETTER)
     axes.set_yticks(positions, [item.name for item in shown], fontsize=8)
     axes.set_xlabel(f"% of {traces} winning traces that have it")
     axes.grid(axis="y", visible=False)
     axes.set_ylim(-0.7, len(shown) - 0.3)
-    if worths:
+    if effects:
         axes = panels[1]
-        known = [(y, item) for y, item in zip(positions, shown, strict=True) if item.worth is not None]
-        values = [100 * math.expm1(item.worth or 0.0) for _, item in known]
+        known = [(y, item) for y, item in zip(positions, shown, strict=True) if item.effect is not None]
+        values = [100 * math.expm1(item.effect or 0.0) for _, item in known]
         axes.hlines([y for y, _ in known], 0, values, color=COLOURS[5])
         axes.plot(values, [y for y, _ in known], linestyle="none", marker="o", color=COLOURS[5])
         axes.set_yticks(positions, ["" for _ in shown])
@@ -288,10 +288,10 @@ def _ratio_axis(axes: Axes, ratios: Sequence[float]) -> None:
     low, high = min([*ratios, 0.97]) / 1.03, max([*ratios, 1.05]) * 1.03
     axes.set_yscale("log")
     axes.set_ylim(low, high)
-    apart = (high / low) ** (1 / MOST_TICKS)
+    gap = (high / low) ** (1 / MOST_TICKS)
     ticks = [1.0]
     for tick in (*(tick for tick in TICKS if tick > 1), *(tick for tick in TICKS[::-1] if tick < 1)):
-        if low <= tick <= high and all(max(tick / other, other / tick) >= apart for other in ticks):
+        if low <= tick <= high and all(max(tick / other, other / tick) >= gap for other in ticks):
             ticks.append(tick)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks([], minor=True)

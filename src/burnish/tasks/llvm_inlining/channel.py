@@ -179,9 +179,9 @@ class Channel:
         found, self._kept = self._kept[:count], self._kept[count:]
         return found
 
-    def begins_anew(self, read: bytes, behind: int = 0) -> bool:
-        """Return whether `read` has another compiler's header from offset `behind` on; it is read next."""
-        at = read.find(_HEADER, behind)
+    def begins_anew(self, read: bytes, start: int = 0) -> bool:
+        """Return whether `read` has another compiler's header from offset `start` on; it is read next."""
+        at = read.find(_HEADER, start)
         if at >= 0:
             self._kept = read[at:] + self._kept
         return at >= 0

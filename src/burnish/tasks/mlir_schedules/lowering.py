@@ -97,11 +97,11 @@ def _keep_apart(module: Any) -> None:
     """Mark the arrays that a function takes as noalias; the C header asks callers for that."""
     ir = bindings.bindings("ir")
     with bindings.context():
-        apart, nothing = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
+        noalias, nothing = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
         for function in _all(module, "func.func"):
             kinds = ir.TypeAttr(function.attributes["function_type"]).value.inputs
-            said = [apart if isinstance(kind, ir.MemRefType) else nothing for kind in kinds]
-            function.attributes["arg_attrs"] = ir.ArrayAttr.get(said)
+            attributes = [noalias if isinstance(kind, ir.MemRefType) else nothing for kind in kinds]
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
 
 
 def _vectorize_copies(module: Any, script: Script) -> None:

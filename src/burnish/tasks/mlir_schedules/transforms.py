@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from burnish.core.action import Action
 from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE
@@ -63,21 +64,11 @@ def write_fusion(site: Site, reader: Site, depths: Sequence[int], step: int) -> 
     return str(script)
 
 
-def _tile(script: Script, site: Site, dimension: int, size: int) -> None:
+def _tile(script: Script, site: Site, dimension: int, size: int, *, loop_op: str = "for") -> None:
     op, (tiled, loop) = script.find(SITE, site.name), (script.new("tiled"), script.new("loop"))
     sizes = [size if i == dimension else 0 for i in range(len(site.op.extents))]
     script.add(
-        f"{tiled}, {loop} = transform.structured.tile_using_for {op} tile_sizes {sizes} : "
-        f"({ANY}) -> ({ANY}, {ANY})"
-    )
-    script.annotate(loop, LOOP, f"{site.name}/{site.made}")
-
-
-def _tile_parallel(script: Script, site: Site, dimension: int, size: int) -> None:
-    op, (tiled, loop) = script.find(SITE, site.name), (script.new("tiled"), script.new("loop"))
-    sizes = [size if i == dimension else 0 for i in range(len(site.op.extents))]
-    script.add(
-        f"{tiled}, {loop} = transform.structured.tile_using_forall {op} tile_sizes {sizes} : "
+        f"{tiled}, {loop} = transform.structured.tile_using_{loop_op} {op} tile_sizes {sizes} : "
         f"({ANY}) -> ({ANY}, {ANY})"
     )
     script.annotate(loop, LOOP, f"{site.name}/{site.made}")
@@ -253,7 +244,7 @@ def _unroll(script: Script, site: Site, factor: int) -> None:
 
 _WRITERS: dict[str, Callable[..., None]] = {
     "tile": _tile,
-    "tile_parallel": _tile_parallel,
+    "tile_parallel": partial(_tile, loop_op="forall"),
     "tile_reduction": _tile_reduction,
     "split": _split,
     "pad": _pad,

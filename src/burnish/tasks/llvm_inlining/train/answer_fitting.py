@@ -53,10 +53,10 @@ class Judged:
 
     features: NDArray[np.int64]  # [N, 38]
     heuristic: NDArray[np.int64]  # [N, 5]
-    worth: NDArray[np.float64]  # [N]: scaled gain of inlining over leaving, with the margin
+    gains: NDArray[np.float64]  # [N]: scaled gain of inlining over leaving, with the margin
 
     def __len__(self) -> int:
-        return len(self.worth)
+        return len(self.gains)
 
     def observation(self, i: int) -> dict[str, NDArray[np.int64]]:
         """Return a question as an environment observes it."""
@@ -75,9 +75,9 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
         raise InputError("no answer was tried: there are no modules in which LLVM asks")
     # A change is the additional cost of the other answer.
     more = np.where(rows[:, INLINED] == 1, changes, -changes)
-    worth = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
+    gains = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
     asked = np.ones((len(rows), 1), dtype=np.int64)
-    return Judged(rows[:, : len(FEATURES)], np.hstack([asked, rows[:, WOULD:INLINED]]), worth)
+    return Judged(rows[:, : len(FEATURES)], np.hstack([asked, rows[:, WOULD:INLINED]]), gains)
 
 
 class Fitting:
@@ -90,7 +90,7 @@ class Fitting:
             policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
         self._batch = policy.collate([data.observation(i) for i in range(len(data))])
-        self._worth = torch.tensor(data.worth, dtype=torch.float32)
+        self._gains = torch.tensor(data.gains, dtype=torch.float32)
 
     def fit(self, epochs: int) -> dict[str, float]:
         """Fit for some epochs; return the last epoch's mean loss and its share of correct signs."""
@@ -99,17 +99,17 @@ class Fitting:
         for _ in range(epochs):
             self.epochs += 1
             loss = agreement = 0.0
-            order = torch.from_numpy(generator(self.seed, self.epochs, 0).permutation(len(self._worth)))
+            order = torch.from_numpy(generator(self.seed, self.epochs, 0).permutation(len(self._gains)))
             with seeded_torch(self.seed, self.epochs):
                 for chosen in order.split(self.config.batch):
-                    worth = self._worth[chosen]
+                    gains = self._gains[chosen]
                     found = self.difference(self._batch[chosen])
-                    value = nn.functional.huber_loss(found, worth)
+                    value = nn.functional.huber_loss(found, gains)
                     descend(self.optimizer, value, self.policy, max_norm=self.config.max_gradient_norm)
                     loss += value.item() * len(chosen)
-                    agreement += float(((found > 0) == (worth > 0)).sum())
+                    agreement += float(((found > 0) == (gains > 0)).sum())
         self.policy.eval()
-        return {"loss/fit": loss / len(self._worth), "agreement": agreement / len(self._worth)}
+        return {"loss/fit": loss / len(self._gains), "agreement": agreement / len(self._gains)}
 
     def difference(self, batch: torch.Tensor) -> torch.Tensor:
         """Return log p(inline) - log p(leave) for some rows: float32[B]."""

@@ -78,8 +78,8 @@ def contract(one: Array, other: Array, extents: Sequence[int], reduced: Sequence
     columns = [loop for loop in loops if one.shape[loop] == 1 and other.shape[loop] > 1]
     product = _matrices(one, batch, rows, summed) @ _matrices(other, batch, summed, columns)
     order = [*batch, *rows, *columns]
-    apart = product.reshape([extents[loop] for loop in order]).transpose(np.argsort(order))
-    return scale * apart.reshape([extents[loop] if loop in order else 1 for loop in loops])
+    outer = product.reshape([extents[loop] for loop in order]).transpose(np.argsort(order))
+    return scale * outer.reshape([extents[loop] if loop in order else 1 for loop in loops])
 
 
 def _matrices(array: Array, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Array:

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from burnish.tasks.mlir_schedules.writing import layers
 from burnish.tasks.mlir_schedules.writing.draft import Draft
@@ -36,22 +37,11 @@ class Layer:
     write: Writer  # adds its ops after the last value; returns None if the extents do not fit
 
 
-def _matmul(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    k = made[-1].shape[1]
-    weights = draft.argument(k, extent(WIDTHS, rng))
-    return Value(layers.matmul(draft, made[-1].tensor, weights), "matrix")
-
-
-def _matmul_bt(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    k = made[-1].shape[1]
-    weights = draft.argument(extent(WIDTHS, rng), k)
-    return Value(layers.matmul(draft, made[-1].tensor, weights, "mk,nk->mn"), "matrix")
-
-
-def _matmul_at(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    k = made[-1].shape[0]
-    weights = draft.argument(k, extent(WIDTHS, rng))
-    return Value(layers.matmul(draft, made[-1].tensor, weights, "km,kn->mn"), "matrix")
+def _matmul(spec: str, draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    left, right = spec.partition("->")[0].split(",")
+    extents = {"k": made[-1].shape[left.index("k")], "n": extent(WIDTHS, rng)}
+    weights = draft.argument(*(extents[letter] for letter in right))
+    return Value(layers.matmul(draft, made[-1].tensor, weights, spec), "matrix")
 
 
 def _batched(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
@@ -193,9 +183,9 @@ IMAGES: tuple[Kind, ...] = ("nhwc", "nchw")
 ALL: tuple[Kind, ...] = (*IMAGES, "matrix", "batch", "vector")
 
 LAYERS = (
-    Layer(("matrix",), 6, _matmul),
-    Layer(("matrix",), 2, _matmul_bt),
-    Layer(("matrix",), 2, _matmul_at),
+    Layer(("matrix",), 6, partial(_matmul, "mk,kn->mn")),
+    Layer(("matrix",), 2, partial(_matmul, "mk,nk->mn")),
+    Layer(("matrix",), 2, partial(_matmul, "km,kn->mn")),
     Layer(("batch",), 5, _batched),
     Layer(("batch",), 3, _scores),
     Layer(IMAGES, 8, _conv2d),

@@ -18,24 +18,13 @@ RANDOM = "random"
 FIRST_SEED = 1_000_000  # of the random programs of sets: larger than seeds that users name
 LARGE = 1250  # programs
 
-SMALL = (  # all of these names are held out
-    "matmul:512x512x512",
-    "matmul:1024x1024x1024",
-    "matmul:128x3072x768",
-    "matmul:32x1000x2048",
-    "conv2d:56x56x64x64",
-    "conv2d:28x28x128x128",
-    "conv2d:14x14x256x256",
-    "conv2d:7x7x512x512",
-    "add:1024x1024x4",
-    "add:1x56x56x256",
-    "add:512x768",
-    "maxpool:112x112x64",
-    "maxpool:56x56x128",
-    "maxpool:28x28x256",
-    "relu:1x112x112x64",
-    "relu:1x28x28x128",
-    "relu:512x3072",
+# all of these names are held out
+SMALL = (
+    *(f"matmul:{shape}" for shape in ("512x512x512", "1024x1024x1024", "128x3072x768", "32x1000x2048")),
+    *(f"conv2d:{shape}" for shape in ("56x56x64x64", "28x28x128x128", "14x14x256x256", "7x7x512x512")),
+    *("add:1024x1024x4", "add:1x56x56x256", "add:512x768"),
+    *("maxpool:112x112x64", "maxpool:56x56x128", "maxpool:28x28x256"),
+    *("relu:1x112x112x64", "relu:1x28x28x128", "relu:512x3072"),
 )
 
 

@@ -10,6 +10,11 @@ Shapes = Sequence[tuple[int, ...]]
 CHANNELS = (32, 64, 128)
 
 
+def listed(text: str) -> list[tuple[int, ...]]:
+    """Return the extents that a text lists, such as '64x64x3 128x128x3'."""
+    return [tuple(map(int, one.split("x"))) for one in text.split()]
+
+
 def grid(*sizes: Sequence[int]) -> list[tuple[int, ...]]:
     """Return all combinations of sizes."""
     return list(itertools.product(*sizes))
@@ -31,28 +36,12 @@ CLASSIFIERS: Shapes = [  # the last layers of ResNet-18, ResNet-50, MobileNet, V
     for batch in (1, 8, 32)
     for layer in ((1000, 512), (1000, 2048), (1000, 1280), (4096, 4096))
 ]
-POINTWISE: Shapes = [  # 1x1 convolutions of ResNet-50 and MobileNet, as products
-    (3136, 64, 64),
-    (3136, 256, 64),
-    (784, 128, 512),
-    (784, 512, 128),
-    (196, 256, 1024),
-    (196, 1024, 256),
-    (49, 512, 2048),
-    (49, 2048, 512),
-    (3136, 24, 96),
-    (784, 32, 192),
-    (196, 576, 96),
-    (49, 1280, 320),
-]
-ODD: Shapes = [  # extents that are not powers of 2
-    (100, 100, 100),
-    (127, 129, 131),
-    (200, 300, 250),
-    (360, 240, 480),
-    (510, 510, 510),
-    (999, 333, 111),
-]
+POINTWISE: Shapes = listed(  # 1x1 convolutions of ResNet-50 and MobileNet, as products
+    "3136x64x64 3136x256x64 784x128x512 784x512x128 196x256x1024 196x1024x256 49x512x2048 49x2048x512 "
+    "3136x24x96 784x32x192 196x576x96 49x1280x320"
+)
+# extents that are not powers of 2
+ODD: Shapes = listed("100x100x100 127x129x131 200x300x250 360x240x480 510x510x510 999x333x111")
 MATMULS: Shapes = [
     *grid((64, 128, 256, 512), (64, 128, 256, 512), (64, 128, 256, 512)),
     *grid((96, 192, 384), (96, 192, 384), (96, 192, 384)),
@@ -75,78 +64,46 @@ BATCHED: Shapes = [
 # h, w, f, c: of the output, then the channels of the input
 CONV2D: Shapes = [
     *images((7, 14, 28, 56), CHANNELS, CHANNELS),
-    (7, 7, 512, 512),
-    (14, 14, 256, 256),
-    (28, 28, 256, 128),
-    (28, 28, 256, 256),
-    (28, 28, 512, 256),
-    (56, 56, 128, 128),
-    (56, 56, 256, 128),
-    (112, 112, 64, 64),
-    (112, 112, 32, 3),
-    (112, 112, 128, 64),
-    (224, 224, 64, 3),
+    *listed(
+        "7x7x512x512 14x14x256x256 28x28x256x128 28x28x256x256 28x28x512x256 56x56x128x128 56x56x256x128 "
+        "112x112x64x64 112x112x32x3 112x112x128x64 224x224x64x3"
+    ),
 ]
 CONV2D_POINTWISE: Shapes = [
     *images((14, 28, 56), CHANNELS, CHANNELS),
-    (56, 56, 256, 64),
-    (28, 28, 512, 128),
-    (28, 28, 128, 512),
-    (14, 14, 1024, 256),
-    (14, 14, 256, 1024),
-    (7, 7, 2048, 512),
-    (7, 7, 512, 2048),
-    (112, 112, 16, 32),
-    (56, 56, 24, 96),
-    (28, 28, 32, 192),
-    (14, 14, 96, 576),
+    *listed(
+        "56x56x256x64 28x28x512x128 28x28x128x512 14x14x1024x256 14x14x256x1024 7x7x2048x512 7x7x512x2048 "
+        "112x112x16x32 56x56x24x96 28x28x32x192 14x14x96x576"
+    ),
 ]
 CONV2D_STRIDED: Shapes = [
     *images((7, 14, 28, 56), CHANNELS, CHANNELS),
-    (28, 28, 128, 64),
-    (14, 14, 256, 128),
-    (7, 7, 512, 256),
-    (112, 112, 32, 3),
+    *listed("28x28x128x64 14x14x256x128 7x7x512x256 112x112x32x3"),
 ]
 CONV2D_FEW: Shapes = images((7, 14, 28, 56), (32, 64, 128), (32, 64))
 CONV2D_FIRST: Shapes = [  # the first layer of ResNet and of other networks that begin with 7x7
     *[(side, side, filters, 3) for side in (56, 64, 80, 96, 112, 128) for filters in (16, 32, 64)],
-    (112, 112, 64, 1),
-    (112, 112, 64, 4),
+    *listed("112x112x64x1 112x112x64x4"),
 ]
 # h, w, c
 DEPTHWISE: Shapes = [
     *images((7, 14, 28, 56, 112), (32, 64, 96, 128)),
-    (56, 56, 144),
-    (28, 28, 192),
-    (14, 14, 384),
-    (14, 14, 512),
-    (14, 14, 576),
-    (7, 7, 960),
-    (7, 7, 1024),
+    *listed("56x56x144 28x28x192 14x14x384 14x14x512 14x14x576 7x7x960 7x7x1024"),
 ]
 POOLED: Shapes = [
     *images((14, 28, 56, 112), (32, 64, 128, 256)),
-    (224, 224, 64),
-    (14, 14, 512),
-    (28, 28, 512),
-    (112, 112, 24),
-    (147, 147, 64),
+    *listed("224x224x64 14x14x512 28x28x512 112x112x24 147x147x64"),
 ]
 ELEMENTWISE: Shapes = [
     *[(kilo << 10,) for kilo in (16, 64, 256, 1024, 4096)],
     *grid((128, 256, 512, 1024, 2048), (128, 256, 512, 768, 1024, 3072)),
     *[(1, side, side, channels) for side in (14, 28, 56, 112) for channels in (32, 64, 128, 256)],
-    (1, 7, 7, 512),
-    (1, 112, 112, 96),
-    (12, 128, 128),
-    (16, 256, 256),
-    (1024, 1024, 4),
+    *listed("1x7x7x512 1x112x112x96 12x128x128 16x256x256 1024x1024x4"),
 ]
 ROWS: Shapes = grid((64, 128, 256, 512, 1024), (128, 256, 512, 768, 1024, 3072))  # m, n
 MLPS: Shapes = [
     *[(rows, wide, 4 * wide, wide) for rows in (32, 64, 128) for wide in (128, 256, 384, 512)],
-    (128, 768, 3072, 768),
+    *listed("128x768x3072x768"),
     *[
         (batch, 784, *hidden, 10)
         for batch in (16, 64, 256)
@@ -154,12 +111,8 @@ MLPS: Shapes = [
     ],
 ]
 ATTENTION: Shapes = grid((4, 8, 12, 16), (64, 128, 256), (32, 64))  # heads, rows, width of a head
-RESIDUAL: Shapes = [(56, 56, 64), (28, 28, 128), (14, 14, 256), (7, 7, 512), *images((14, 28, 56), (16, 32))]
+RESIDUAL: Shapes = [*listed("56x56x64 28x28x128 14x14x256 7x7x512"), *images((14, 28, 56), (16, 32))]
 SEPARABLE: Shapes = [
-    (112, 112, 64, 32),
-    (56, 56, 128, 128),
-    (28, 28, 256, 256),
-    (14, 14, 512, 512),
-    (7, 7, 1024, 1024),
+    *listed("112x112x64x32 56x56x128x128 28x28x256x256 14x14x512x512 7x7x1024x1024"),
     *images((14, 28, 56), (32, 64), (32, 64)),
 ]
