@@ -6,7 +6,7 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
-from burnish.llvm.corpora import Failed, Skipped, Unit, translation_units
+from burnish.llvm.corpora import NotCompiled, Unit, translation_units
 from burnish.llvm.corpora.tree import index_tree
 from burnish.llvm.corpora.units import compile_folder
 from tests.llvm.corpora.conftest import Tree
@@ -162,7 +162,7 @@ def test_foreign_and_generated_files_are_skipped_with_a_reason(tree: Tree) -> No
         }
     )
     skipped = units_of(root)
-    assert all(isinstance(one, Skipped) for one in skipped)
+    assert all(isinstance(one, NotCompiled) and one.status == "skipped" for one in skipped)
     reasons = {one.path: one.reason for one in skipped}
     assert "win32" in reasons["win32/a.c"]
     assert "aarch64" in reasons["src/aarch64/b.c"]
@@ -173,9 +173,9 @@ def test_foreign_and_generated_files_are_skipped_with_a_reason(tree: Tree) -> No
 def test_what_clang_rejects_is_reported_and_the_rest_goes_on(tree: Tree) -> None:
     root = tree({"a.c": '#include "nowhere.h"\n' + BODY, "b.c": "int b = ;\n" + BODY, "c.c": BODY})
     first, second, third = units_of(root)
-    assert isinstance(first, Failed)
+    assert isinstance(first, NotCompiled) and first.status == "failed"
     assert "'nowhere.h' file not found" in first.reason
-    assert isinstance(second, Failed)
+    assert isinstance(second, NotCompiled) and second.status == "failed"
     assert "expected expression" in second.reason
     assert isinstance(third, Unit)
 
@@ -184,12 +184,12 @@ def test_a_repair_that_does_not_help_ends(tree: Tree) -> None:
     # found by its name, but never under the path that is asked for
     root = tree({"a.c": '#include "../x.h"\n' + BODY, "sub/x.h": ""})
     (failed,) = units_of(root)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, NotCompiled) and failed.status == "failed"
 
 
 def test_limit_counts_units(tree: Tree) -> None:
     root = tree({"a.c": "int a = ;\n" + BODY, "b.c": BODY, "c.c": BODY, "d.c": BODY})
-    assert [type(one) for one in units_of(root, limit=2)] == [Failed, Unit, Unit]
+    assert [type(one) for one in units_of(root, limit=2)] == [NotCompiled, Unit, Unit]
 
 
 def test_within_leaves_out_the_other_folders(tree: Tree) -> None:

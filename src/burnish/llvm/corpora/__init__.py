@@ -6,13 +6,12 @@ from burnish.llvm.corpora.manifest import Package, find_package, load_manifest
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.corpora.references import resolve
 from burnish.llvm.corpora.store import Corpus, open_corpus
-from burnish.llvm.corpora.units import Failed, Skipped, Unit, translation_units
+from burnish.llvm.corpora.units import NotCompiled, Unit, translation_units
 
 __all__ = [
     "Corpus",
-    "Failed",
+    "NotCompiled",
     "Package",
-    "Skipped",
     "Unit",
     "demo_units",
     "fetch",

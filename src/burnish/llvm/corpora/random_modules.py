@@ -93,7 +93,7 @@ def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
 
 def _rows(size: int, seeds: tuple[str, ...], _: Path) -> Iterator[list[Item]]:
     for seed in seeds:
-        row = PackRow(PACKAGE, seed, "train", "llvm", "compiled")
+        row = PackRow("", seed, "", "llvm", "compiled")
         yield [(row, random_module(int(seed), size).content)]
 
 

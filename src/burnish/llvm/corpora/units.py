@@ -77,26 +77,18 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Skipped:
-    """A file that was not compiled, on purpose."""
+class NotCompiled:
+    """A file that was skipped on purpose, or that clang rejects even after repairs of its options."""
 
     package: str
     path: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A file that clang rejects even after repairs of its options."""
-
-    package: str
-    path: str
-    reason: str  # the error that remains
+    status: Literal["skipped", "failed"]
+    reason: str  # for a failed file the error that remains
 
 
 def translation_units(
     root: Path, package: Package, limit: int | None = None, *, within: str = ""
-) -> Iterator[Unit | Skipped | Failed]:
+) -> Iterator[Unit | NotCompiled]:
     """Find the options of every C and C++ file in a package by compiling it; yield each file's result.
 
     Each file is one unit. No part of the package's build is run. Include roots are the folders of the sdist
@@ -130,7 +122,7 @@ def translation_units(
 
 def compile_folder(
     tree: SourceTree, package: Package, paths: Iterable[str], flags: tuple[str, ...] = ()
-) -> Iterator[tuple[Unit | Skipped | Failed, bytes]]:
+) -> Iterator[tuple[Unit | NotCompiled, bytes]]:
     """Compile files of one folder; yield each with its bitcode at -Oz, which is empty if it is not a unit.
 
     Include roots found for one file are reused only in its folder, so folders can be compiled in any order.
@@ -139,7 +131,7 @@ def compile_folder(
     roots: tuple[str, ...] | None = None
     for path in paths:
         if reason := _reason_to_skip(tree.root / path, path, package.tables):
-            yield Skipped(package.name, path, reason), b""
+            yield NotCompiled(package.name, path, "skipped", reason), b""
             continue
         if roots is None:
             roots = _own_roots(tree, folder_of(path))
@@ -149,7 +141,7 @@ def compile_folder(
 
 def _compile_with_repairs(
     tree: SourceTree, package: Package, path: str, options: Repairs
-) -> tuple[Unit | Failed, bytes, tuple[str, ...]]:
+) -> tuple[Unit | NotCompiled, bytes, tuple[str, ...]]:
     """Return the unit or the failure, the bitcode, and the include roots found by the repairs."""
     error = ""
     for _ in range(MOST_REPAIRS):
@@ -162,7 +154,7 @@ def _compile_with_repairs(
         if better is None:
             break
         options = better
-    return Failed(package.name, path, error), b"", options.roots
+    return NotCompiled(package.name, path, "failed", error), b"", options.roots
 
 
 def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:
