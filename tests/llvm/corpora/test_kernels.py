@@ -24,8 +24,7 @@ from burnish.llvm.corpora.kernels import (
     kernels,
     load_kernel,
 )
-from burnish.llvm.corpora.module_source import ModuleSource
-from burnish.llvm.corpora.references import resolve, resolve_one
+from burnish.llvm.corpora.references import ModuleSource, resolve, resolve_one
 from burnish.llvm.toolchain import find_tool
 from tests.sources import workload_of
 

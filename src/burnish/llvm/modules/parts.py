@@ -34,7 +34,7 @@ def checks() -> Checks:
 
 
 def _source(level: str) -> ProgramSource:
-    from burnish.llvm.corpora.module_source import ModuleSource  # late: workers do not need it
+    from burnish.llvm.corpora.references import ModuleSource  # late: workers do not need it
 
     return ModuleSource(level)
 
