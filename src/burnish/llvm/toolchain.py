@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import platform
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -126,6 +127,13 @@ def _include_folders(arguments: Sequence[str]) -> list[str]:
 def _rejected(source: Path, report: str, arguments: Sequence[str]) -> CompileError:
     report = report.strip()
     return CompileError(f"{source}: clang failed\n{report}\n{_hint(report, arguments)}".rstrip())
+
+
+def first_error(report: str) -> str:
+    """Return the text of the first error in clang's output; without an error, the last line."""
+    if found := re.search(r"error: (.*)", report):
+        return found[1]
+    return report.strip().rpartition("\n")[2]
 
 
 def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:

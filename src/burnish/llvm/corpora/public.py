@@ -10,15 +10,19 @@ from pathlib import Path
 
 from burnish.files import default_cache
 from burnish.llvm.corpora.building import FileGroup, Item, PackageJob, recipe_of
-from burnish.llvm.corpora.manifest import Package, packages_in
+from burnish.llvm.corpora.fetch import Progress, fetch
+from burnish.llvm.corpora.manifest import Package, find_package, packages_in
 from burnish.llvm.corpora.pack import PackRow
 from burnish.llvm.corpora.splits import repeat_reason
 from burnish.llvm.corpora.tree import folder_of, index_tree
-from burnish.llvm.corpora.units import FLAGS, Unit, compile_folder
+from burnish.llvm.corpora.units import FLAGS, Unit, compile_folder, translation_units
 from burnish.llvm.toolchain import C_SUFFIXES, clang_version
 
 PART_FILES = 24
 RECIPE = 2  # increment it when the build of a package changes its result
+
+# Plain C that needs only the C library's headers; excludes the Python bindings and the C++ tool beside it.
+DEMO_FOLDER = "zopfli/src/zopfli"
 
 
 def default_folder() -> Path:
@@ -47,6 +51,18 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
         if rarely:
             ingredients.append(sorted(rarely))
     return PackageJob(package.name, recipe_of(*ingredients), tuple(parts))
+
+
+def demo_units(directory: Path, progress: Progress | None = None) -> list[Unit]:
+    """Fetch zopfli into `directory` and return the 12 C files of its library (20 to 4,000 instructions each).
+
+    Raises:
+        InputError: the download failed; the message suggests a remedy.
+        MissingTool: this Python has no pip.
+    """
+    package = find_package("zopfli")
+    root = fetch(package, directory, progress)
+    return [unit for unit in translation_units(root, package, within=DEMO_FOLDER) if isinstance(unit, Unit)]
 
 
 def folder_groups(

@@ -14,8 +14,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.llvm.corpora.building import FileGroup, Item, PackageJob, recipe_of
 from burnish.llvm.corpora.pack import PackRow
-from burnish.llvm.corpora.random_functions import write_function
-from burnish.llvm.corpora.random_values import SCALARS, Array, Body, Signature
+from burnish.llvm.corpora.random_functions import SCALARS, Array, Body, Signature, write_function
 
 PACKAGE = "random"
 VERSION = 1  # increment it when a seed gives another program
@@ -204,14 +203,7 @@ def _declarations(text: str) -> str:
     found = dict.fromkeys(re.findall(r"call (\S+|<4 x i32>) (@llvm\.[\w.]+)\(([^)]*)\)", text))
     lines = {}
     for result, name, arguments in found:
-        kinds = ", ".join(_kind_of(word) for word in _arguments(arguments))
+        words = (word.strip() for word in arguments.split(", "))
+        kinds = ", ".join(word.rpartition(" ")[0].replace(" align 16", "") for word in words)
         lines[name] = f"declare {result} {name}({kinds})"
     return "\n".join(lines[name] for name in sorted(lines))
-
-
-def _arguments(text: str) -> list[str]:
-    return [word.strip() for word in text.split(", ")]
-
-
-def _kind_of(argument: str) -> str:
-    return argument.rpartition(" ")[0].replace(" align 16", "")

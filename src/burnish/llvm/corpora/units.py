@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import re
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from burnish.core.errors import CompileError, InputError
+from burnish.llvm.corpora.config_headers import generate_header
 from burnish.llvm.corpora.manifest import Package
-from burnish.llvm.corpora.repair import Repairs, first_error, repair
 from burnish.llvm.corpora.tree import FOREIGN, SourceTree, folder_of, index_tree
-from burnish.llvm.toolchain import C_SUFFIXES, compile_to_bitcode
+from burnish.llvm.toolchain import C_SUFFIXES, compile_to_bitcode, first_error
 
 MOST_REPAIRS = 20  # attempts to compile one file
 SMALLEST_BYTES = 100  # a smaller file has no code
@@ -33,6 +35,14 @@ FLAGS = (
     *("-D_GNU_SOURCE", "-DNDEBUG", "-DSTDC_HEADERS=1"),
     *(f"-DHAVE_{name}_H=1" for name in HEADERS.split()),
     *(f"-Wno-error={name}" for name in LENIENT.split()),
+)
+
+MISSING_FILE = re.compile(r"'([^']+)' file not found")
+MISSING_FEATURES = re.compile(r"target features? '([^']+)'|needs target features? ([\w.,|() -]+)")
+PYTHON_HEADERS = ("Python.h", "pyconfig.h")
+# Errors about features that C++17 removed from the language and its library.
+REMOVED_IN_CXX17 = re.compile(
+    r"C\+\+17|'register'|\b(auto_ptr|random_shuffle|unary_function|binary_function|bind1st|bind2nd)\b"
 )
 
 Language = Literal["c", "c++"]
@@ -84,6 +94,15 @@ class NotCompiled:
     path: str
     status: Literal["skipped", "failed"]
     reason: str  # for a failed file the error that remains
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """Options that repairs have found so far for one file."""
+
+    roots: tuple[str, ...] = ()  # include roots, relative to the sdist
+    flags: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()  # includes whose headers were generated
 
 
 def translation_units(
@@ -150,11 +169,51 @@ def _compile_with_repairs(
             return unit, unit.compile(), options.roots
         except CompileError as rejection:
             error = first_error(str(rejection))
-        better = repair(options, error, tree, folder_of(path), package.defines)
+        better = _repaired(options, error, tree, folder_of(path), package.defines)
         if better is None:
             break
         options = better
     return NotCompiled(package.name, path, "failed", error), b"", options.roots
+
+
+def _repaired(
+    options: Repairs, error: str, tree: SourceTree, near: str, defines: Sequence[str]
+) -> Repairs | None:
+    """Return options that may repair an error in a file of the folder `near`; None if no repair applies."""
+    better = options
+    if missing := MISSING_FILE.search(error):
+        better = _add_root(options, missing[1], tree, near, defines)
+    elif features := MISSING_FEATURES.search(error):
+        names = re.findall(r"[\w.-]+", features[1] or features[2])
+        better = _add_flags(options, *(f"-m{name}" for name in names))
+    elif REMOVED_IN_CXX17.search(error):
+        better = _add_flags(options, "-std=gnu++14")
+    return better if better != options else None
+
+
+def _add_root(options: Repairs, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Repairs:
+    root = tree.include_root(include, near)
+    made = None
+    if root is None or FOREIGN.search(f"{root}/{include}"):  # prefer a generated config.h to a foreign one
+        made = generate_header(tree, include, near, defines)
+    if made is not None:
+        # record each header: the root alone may be known already, because of another header
+        generated = tuple(dict.fromkeys([*options.generated, include]))
+        return replace(options, roots=_with(options.roots, made), generated=generated)
+    if root is not None:
+        return replace(options, roots=_with(options.roots, root))
+    if include in PYTHON_HEADERS:  # last, so that it does not hide a header of the sdist
+        return _add_flags(options, "-idirafter", sysconfig.get_path("include"))
+    return options
+
+
+def _with(roots: tuple[str, ...], root: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*roots, root or "."]))
+
+
+def _add_flags(options: Repairs, *flags: str) -> Repairs:
+    new = [flag for flag in flags if flag not in options.flags]
+    return replace(options, flags=(*options.flags, *new))
 
 
 def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:

@@ -29,12 +29,11 @@ from burnish.llvm.corpora.manifest import Package
 from burnish.llvm.corpora.mlgo import BITCODE, DESCRIPTION, read_mlgo
 from burnish.llvm.corpora.pack import SUFFIX, PackRow, compiled_row, compress, write_pack
 from burnish.llvm.corpora.public import folder_groups
-from burnish.llvm.corpora.repair import first_error
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.tree import index_tree
 from burnish.llvm.corpora.units import FLAGS, TIMELESS
 from burnish.llvm.programs import link_programs, load_program
-from burnish.llvm.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode
+from burnish.llvm.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode, first_error
 
 LINKED = "linked"  # the path of a whole program, in its row
 PART_FILES = 64  # files in one part of a build, if they are independent of each other

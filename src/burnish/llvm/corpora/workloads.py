@@ -15,8 +15,8 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
 from burnish.files import default_cache, write_atomically
 from burnish.llvm.corpora.fetch import Progress, fetch
+from burnish.llvm.corpora.kernels import choose_runs, read_runs, split_sizes
 from burnish.llvm.corpora.manifest import find_package
-from burnish.llvm.corpora.sizes import choose_runs, read_runs, split_sizes
 from burnish.llvm.programs import link_programs
 from burnish.llvm.toolchain import clang_version, compile_to_bitcode
 
@@ -39,11 +39,6 @@ class Recipe:
     flags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()  # arguments of the linker
     files: tuple[str, ...] = ()  # input files, in the driver's folder
-
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """Return the names of the input sizes, smallest first."""
-        return tuple(run.name for run in self.runs)
 
     @property
     def folder(self) -> Path:
@@ -74,7 +69,12 @@ def workloads() -> tuple[Recipe, ...]:
     """Return the recipes of all workloads, ordered by name."""
     rows = tomllib.loads((FOLDER / "workloads.toml").read_text(encoding="utf-8"))
     outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
-    return tuple(_read_recipe(name, row, outputs.get(name, {})) for name, row in sorted(rows.items()))
+    recipes = []
+    for name, row in sorted(rows.items()):
+        lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
+        runs = read_runs(row["runs"], outputs.get(name, {}))
+        recipes.append(Recipe(name, row["description"], runs, **lists))
+    return tuple(recipes)
 
 
 def workload_names() -> tuple[str, ...]:
@@ -158,10 +158,3 @@ def _key(recipe: Recipe, level: str) -> str:
     for file in [*sorted(recipe.folder.rglob("*.[ch]")), *sorted(FOLDER.glob("*.h"))]:
         code.update(file.read_bytes())
     return code.hexdigest()
-
-
-def _read_recipe(name: str, row: dict[str, object], outputs: dict[str, str]) -> Recipe:
-    lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
-    description, runs = row["description"], row["runs"]
-    assert isinstance(description, str) and isinstance(runs, dict)
-    return Recipe(name, description, read_runs(runs, outputs), **lists)
