@@ -13,7 +13,8 @@ from burnish.console.table_forms import AS_TABLE, TableForm
 from burnish.console.tables import TextTable, figures, names, texts
 from burnish.llvm.corpora.kernels import Kernel
 from burnish.llvm.corpora.pack import PackRow
-from burnish.llvm.corpora.store import SPLITS, Corpus
+from burnish.llvm.corpora.splits import SPLITS
+from burnish.llvm.corpora.store import Corpus
 from burnish.llvm.corpora.workloads import Recipe
 
 MOST_REASONS = 12

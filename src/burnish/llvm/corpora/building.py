@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError
-from burnish.llvm.corpora.pack import SUFFIX, PackRow, compiled_row, compress, items_of, read_pack, write_pack
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, items_of, packed, read_pack, write_pack
 from burnish.workers.worker import Limits, Worker, wait
 
 WORK = "building"
@@ -236,7 +236,7 @@ def build_part(
     shutil.rmtree(scratch, ignore_errors=True)  # left by a killed build
     for found in part.compile(tuple(path for path in part.paths if path not in killers), scratch):
         rows = [(replace(row, package=package, split=part.split), bitcode) for row, bitcode in found]
-        kept = [_measured(*item) for item in rows]
+        kept = [_packed(*item) for item in rows]
         items += kept
         yield kept[0][0].status
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -244,12 +244,9 @@ def build_part(
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _measured(row: PackRow, bitcode: bytes) -> Item:
-    """Return a row with its bitcode's digests and sizes, and the compressed frame."""
-    if not bitcode:
-        return row, b""
+def _packed(row: PackRow, bitcode: bytes) -> Item:
     try:
-        return compiled_row(row, bitcode), compress(bitcode)
+        return packed(row, bitcode) if bitcode else (row, b"")
     except InputError as error:
         return replace(row, status="failed", reason=str(error)), b""
 

@@ -61,7 +61,12 @@ def download_sdist(package: Package, destination: Path, progress: Progress | Non
         if child.wait():
             log.seek(0)
             said = log.read().decode(errors="replace").strip().splitlines()
-            raise InputError(_not_fetched(package, problem or "pip ended without a message", said))
+            last = "".join(f"  pip: {line}\n" for line in said[-1:])
+            raise InputError(
+                f"cannot fetch {package.sdist}: {problem or 'pip ended without a message'}\n{last}"
+                f"is the package index reachable? try: python -m pip index versions {package.name}\n"
+                f"without a network, put {package.sdist} into the folder that packages are fetched to"
+            )
 
 
 def fetch(
@@ -96,7 +101,14 @@ def fetch(
         if not (archive.is_file() and _sha256(archive) == package.sha256):
             arriving = Path(scratch) / package.sdist
             download(package, arriving, progress)
-            _check_digest(package, arriving)
+            if (digest := _sha256(arriving)) != package.sha256:
+                raise InputError(
+                    f"{package.sdist}: the downloaded file does not have the pinned digest; "
+                    "nothing was unpacked\n"
+                    f"  downloaded sha256 {digest} ({arriving.stat().st_size} bytes)\n"
+                    f"  expected   sha256 {package.sha256} ({package.size_bytes} bytes)\n"
+                    "check what the package index serves, and whether a proxy changes it, before trying again"
+                )
             arriving.replace(archive)
         unpacked = Path(scratch) / "unpacked"
         unpack(archive, unpacked)
@@ -134,32 +146,9 @@ def _is_unpacked(package: Package, root: Path) -> bool:
     )
 
 
-def _check_digest(package: Package, archive: Path) -> None:
-    digest = _sha256(archive)
-    if digest != package.sha256:
-        raise InputError(
-            f"{package.sdist}: the downloaded file does not have the pinned digest; nothing was unpacked\n"
-            f"  downloaded sha256 {digest} ({archive.stat().st_size} bytes)\n"
-            f"  expected   sha256 {package.sha256} ({package.size_bytes} bytes)\n"
-            "check what the package index serves, and whether a proxy changes it, before trying again"
-        )
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _not_fetched(package: Package, problem: str, said: list[str]) -> str:
-    last = [f"  pip: {line}" for line in said[-1:]]
-    return "\n".join(
-        [
-            f"cannot fetch {package.sdist}: {problem}",
-            *last,
-            f"is the package index reachable? try: python -m pip index versions {package.name}",
-            f"without a network, put {package.sdist} into the folder that packages are fetched to",
-        ]
-    )
 
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
@@ -183,8 +172,9 @@ def unpack(archive: Path, directory: Path) -> None:
     except DAMAGE as error:
         raise InputError(f"{archive}: cannot be unpacked as a tar archive: {error}") from error
     for path in sorted(directory.rglob("*")):
-        if path.is_file() and path.name.endswith(ARCHIVE_SUFFIXES) and _holds_sources(path):
-            unpack(path, path.with_name(_stem(path.name)))
+        suffix = next((suffix for suffix in ARCHIVE_SUFFIXES if path.name.endswith(suffix)), "")
+        if suffix and path.is_file() and _holds_sources(path):
+            unpack(path, path.with_name(path.name.removesuffix(suffix)))
 
 
 def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
@@ -237,7 +227,3 @@ def _holds_sources(path: Path) -> bool:
             return any(PurePosixPath(name).suffix in C_SUFFIXES | CXX_SUFFIXES for name in tar.getnames())
     except DAMAGE:
         return False
-
-
-def _stem(name: str) -> str:
-    return next(name.removesuffix(suffix) for suffix in ARCHIVE_SUFFIXES if name.endswith(suffix))

@@ -14,8 +14,8 @@ from burnish.files import write_atomically
 from burnish.llvm.corpora.pack import PackRow
 
 FILE = "splits.json"
-KEEPS = ("train", "val", "test")
-"""The first of these splits keeps a repeated program, so that training data depend on no other split."""
+SPLITS = ("train", "val", "test")
+"""The first of these keeps a repeated program, so that training data depend on no other split."""
 
 
 def group_of(row: PackRow) -> str:
@@ -70,11 +70,11 @@ def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[Pac
 def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:
     """Return rows so that no program is in two splits; programs that differ only in names are the same.
 
-    The first split in the order of `KEEPS` keeps a program; in the others its status becomes "repeated".
+    The first split in the order of `SPLITS` keeps a program; in the others its status becomes "repeated".
     Repeats of programs in packages that are not built cannot be found here. For the public packages, the
     manifest lists them (Package.repeats).
     """
-    rank = {split: number for number, split in enumerate(KEEPS)}
+    rank = {split: number for number, split in enumerate(SPLITS)}
     owner: dict[tuple[str, int], PackRow] = {}
     for row in sorted(rows, key=lambda row: (rank.get(row.split, len(rank)), row.name)):
         if row.is_program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,10 +17,8 @@ import numpy as np
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.llvm.corpora.manifest import packages_in
-from burnish.llvm.corpora.pack import SUFFIX, Pack, PackRow, read_pack, read_program
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, read_pack, read_program
 from burnish.llvm.corpora.splits import apply_splits, read_splits, without_repeats
-
-SPLITS = ("train", "val", "test")
 
 
 @dataclass(frozen=True)
@@ -102,16 +101,6 @@ class Corpus(Sequence[Program]):
             )
         return self.where(lambda row: row.split == split and row.package in packages)
 
-    def package(self, name: str) -> Corpus:
-        """Return the programs of one package.
-
-        Raises:
-            UnknownName: the corpus has no such package.
-        """
-        if name not in self.packs:
-            raise UnknownName.among(f"package in {self.folder}", name, self.packs)
-        return self.where(lambda row: row.package == name)
-
     def part(self, name: str) -> Corpus:
         """Return the programs of a split or of a package.
 
@@ -122,7 +111,7 @@ class Corpus(Sequence[Program]):
         if name.partition("@")[0] in splits:
             return self.split(name)
         if name in self.packs:
-            return self.package(name)
+            return self.where(lambda row: row.package == name)
         raise UnknownName.among(f"split or package in {self.folder}", name, [*splits, *self.packs])
 
     def where(self, wanted: Callable[[PackRow], bool]) -> Corpus:
@@ -162,7 +151,7 @@ class Corpus(Sequence[Program]):
 
 
 def open_corpus(folder: Path | str) -> Corpus:
-    """Open a corpus that `burnish corpus build` made; only the rows are read.
+    """Open a corpus that `burnish corpus build` made; only the rows are read. No program is in two splits.
 
     Raises:
         InputError: the folder has no packs, or a pack is damaged.
@@ -171,11 +160,6 @@ def open_corpus(folder: Path | str) -> Corpus:
     packs = [read_pack(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if not packs:
         raise InputError(f"{folder}: no corpus there; make one with: burnish corpus build --folder {folder}")
-    return corpus_of(folder, packs)
-
-
-def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
-    """Return the corpus of some packs, with the folder's splits; no program is in two splits."""
     rows = [row for pack in packs for row in pack.rows]
     rows = without_repeats(apply_splits(rows, read_splits(folder)))
     rows.sort(key=lambda row: (row.package, row.path))
@@ -184,13 +168,13 @@ def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
 
 def _one_of_each_size(rows: Sequence[PackRow]) -> list[PackRow]:
     """Return rows in turns from each power-of-two range of sizes, so that every prefix is balanced."""
-    seen: dict[int, int] = {}
+    seen: Counter[int] = Counter()
     turns = []
     for row in rows:
         size = row.instructions.bit_length()
-        seen[size] = seen.get(size, 0) + 1
-        turns.append(seen[size])
-    return [row for _, row in sorted(zip(turns, rows, strict=True), key=lambda pair: pair[0])]
+        seen[size] += 1
+        turns.append((seen[size], row))
+    return [row for _, row in sorted(turns, key=lambda pair: pair[0])]
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:

@@ -27,7 +27,7 @@ from burnish.llvm.corpora.building import (
 from burnish.llvm.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.llvm.corpora.manifest import Package
 from burnish.llvm.corpora.mlgo import BITCODE, DESCRIPTION, read_mlgo
-from burnish.llvm.corpora.pack import SUFFIX, PackRow, compiled_row, compress, write_pack
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, packed, write_pack
 from burnish.llvm.corpora.public import folder_groups
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.tree import index_tree
@@ -85,9 +85,9 @@ def build_user_package(
     if not rows:
         raise InputError(f"{own.source}: no file compiled: {corpus.rows[0].name}: {corpus.rows[0].reason}")
     whole = link_programs([corpus.open(row) for row in rows]).content
-    linked = compiled_row(PackRow(job.name, LINKED, own.split, "llvm", "compiled"), whole)
+    linked = packed(PackRow(job.name, LINKED, own.split, "llvm", "compiled"), whole)
     others = [(row, b"") for row in corpus.rows if row.status != "compiled"]
-    write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, [(linked, compress(whole)), *others])
+    write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, [linked, *others])
     shutil.rmtree(files)
     with contextlib.suppress(OSError):  # not empty, if it has parts of another package
         (folder / WORK).rmdir()
