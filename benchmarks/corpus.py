@@ -33,7 +33,8 @@ from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.manifest import load_manifest
 from burnish.llvm.corpora.public import packages_of
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.llvm.corpora.splits import SPLITS
+from burnish.llvm.corpora.store import Corpus, open_corpus
 
 LEAST_SHARE = 0.92
 LEAST_LINES = 30

@@ -14,7 +14,7 @@ import pytest
 
 from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.llvm.run import RunLimits, execute, folder
-from burnish.llvm.run.counters import COUNTERS, scaled
+from burnish.llvm.run.running import COUNTERS, scaled
 from tests.conftest import children
 from tests.llvm.run.programs import built, run
 from tests.waiting import wait_until

@@ -13,9 +13,8 @@ import pytest
 from burnish.core.errors import CompileError, Miscompiled
 from burnish.core.program import Workload
 from burnish.llvm.run import Execution, stopwatch
-from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.running import RunLimits
-from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
+from burnish.llvm.run.stopwatch import REPEATS, Stopwatch, measurement_lock, quiet_core
 from burnish.llvm.toolchain import bitcode_to_object
 from tests.llvm.run.programs import run
 from tests.sources import program

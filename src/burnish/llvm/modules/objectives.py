@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
 from burnish.core.objective import Formula, Limit, Objective, parse_objective
-from burnish.llvm.modules.computed_gotos import losses
 from burnish.llvm.run.stopwatch import REPEATS
 
 if TYPE_CHECKING:
@@ -113,6 +112,14 @@ CODE_PRICE = 4.0  # loaded bytes that a function must save for each byte by whic
 ORDER = 4  # of the power mean in the objective slowdown
 MOST_SHARE = 0.5  # the largest share of a program's time that one function is assumed to take
 
+# Interpreters use a computed goto to go from one instruction to the next. Code generation gives each block
+# with a computed goto its own indirect jump, so that the processor can predict each jump separately. If
+# passes merge the code before the jumps, one shared jump is left: smaller, but slower. Expected run times
+# do not show the loss, because the executed instructions are the same. So the slowdown of a function with
+# fewer places is (places before / places now) ** (1 / ROOT): half of the places makes it 6 % slower.
+# lua with 2 of 14 places ran 15.6 % longer; this formula gives 17.6 %.
+ROOT = 12
+
 RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 
 
@@ -197,11 +204,24 @@ def slowdowns(now: RunTimes, reference: Mapping[str, float], gotos: Mapping[str,
         reference: The expected cost of a call of each of the reference's functions.
         gotos: The number of computed gotos of the reference's functions.
     """
-    lost = losses(now.gotos, gotos)
+    lost = goto_losses(now.gotos, gotos)
     return {
         name: max(cost / reference[name], lost.get(name, 0.0))
         for name, cost in now.of_call.items()
         if reference.get(name)
+    }
+
+
+def goto_losses(now: Mapping[str, int], reference: Mapping[str, int]) -> dict[str, float]:
+    """Return the factor by which each function with fewer computed gotos than in the reference is slower.
+
+    A function without any computed gotos left is not included: it jumps in another way, and the expected run
+    time includes the cost of that.
+    """
+    return {
+        name: (before / now[name]) ** (1 / ROOT)
+        for name, before in reference.items()
+        if 0 < now.get(name, 0) < before
     }
 
 

@@ -16,9 +16,9 @@ from burnish.llvm.representations.graph import (
     block_graph,
     call_graph,
     program_graph,
+    tokens,
 )
 from burnish.llvm.representations.ir2vec import DIMENSION, program_vector
-from burnish.llvm.representations.tokens import tokens
 from burnish.llvm.representations.vocabulary import SIZE
 
 TRACE_LENGTH = 256

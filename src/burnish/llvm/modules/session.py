@@ -16,6 +16,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError, Unknown
 from burnish.core.objective import parse_objective
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
+from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.view import Mask, Observed
 from burnish.llvm.modules.module import (
@@ -39,6 +40,7 @@ from burnish.llvm.modules.observations import OBSERVATIONS, observe
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
 from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
+from burnish.llvm.toolchain import LEVELS
 
 
 class ModuleSession(Session):
@@ -238,7 +240,7 @@ class ModuleSession(Session):
         return self.origin.run_time
 
     def reference_gotos(self) -> Mapping[str, int]:
-        """Return the number of computed gotos of the reference's functions; see computed_gotos.py."""
+        """Return the number of computed gotos of the reference's functions; see objectives.ROOT."""
         if self.origin.reference is None:
             return self.run_times().gotos
         if self.origin.reference_gotos is None:
@@ -342,6 +344,16 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         return _open(Origin(program, partial(run_level, level=level), None), Options(level=level, cpu=cpu))
     except _native.FatalError as error:
         raise CompilerCrash(f"-{level}: {error}") from None
+
+
+def baselines(cpu: str) -> dict[str, Opener]:
+    """Return, by level, an opener of the state after clang's -O pipeline.
+
+    Passes, attributes and code generation are those of clang 23: the object files are equal to clang's
+    (tests/tasks/llvm_passes/test_baselines.py). There is one exception: at -O0, clang's front end emits
+    different code. For clang's exact -O0 of a C or C++ file, open the front end's module for -O0.
+    """
+    return {level: partial(open_baseline, level=level, cpu=cpu) for level in LEVELS}
 
 
 def _open(origin: Origin, options: Options) -> ModuleSession:

@@ -1,6 +1,13 @@
 """Representations of programs: graphs, token sequences and vectors."""
 
-from burnish.llvm.representations.graph import ProgramGraph, block_graph, call_graph, program_graph
+from burnish.llvm.representations.graph import (
+    ProgramGraph,
+    block_graph,
+    by_function,
+    call_graph,
+    program_graph,
+    tokens,
+)
 from burnish.llvm.representations.ir2vec import (
     function_vectors,
     instruction_vectors,
@@ -8,7 +15,6 @@ from burnish.llvm.representations.ir2vec import (
     program_vector,
     shipped_seed_vectors,
 )
-from burnish.llvm.representations.tokens import by_function, tokens
 from burnish.llvm.representations.vocabulary import (
     Vocabulary,
     load_vocabulary,

@@ -14,8 +14,13 @@ from burnish.core.reduce import reduce_trace
 from burnish.core.trace import Trace, split_entry
 from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Broken, Reproducer
 from burnish.llvm.reproducers.bug_report import Running, Shown, command_line, readme, script
-from burnish.llvm.reproducers.code_generation import generate_code
-from burnish.llvm.reproducers.stock_tools import FindCommand, ToolCommand, find_llvm_tool, only_functions
+from burnish.llvm.reproducers.stock_tools import (
+    FindCommand,
+    ToolCommand,
+    find_llvm_tool,
+    generate_code,
+    only_functions,
+)
 from burnish.llvm.run import Execution, differences, link, run_all
 from burnish.llvm.run.check import limits_after
 from burnish.llvm.run.folder import temporary_folder

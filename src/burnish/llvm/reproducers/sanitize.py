@@ -13,7 +13,7 @@ from burnish.core.program import Program, Workload
 from burnish.core.session import Session
 from burnish.core.validator import Failure
 from burnish.llvm.corpora.kernels import FLAGS, PREFIX, find_kernel
-from burnish.llvm.reproducers.code_generation import generate_code
+from burnish.llvm.reproducers.stock_tools import generate_code
 from burnish.llvm.run import Execution, RunLimits, link, run_all
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, cxx_library_options, find_tool

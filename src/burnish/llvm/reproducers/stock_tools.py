@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish import _native
-from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
+from burnish.core.errors import CompileError, CompilerCrash, CompilerTimeout, MissingTool
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.toolchain import find_tool
+
+NO_PASSES = ("-Xclang", "-disable-llvm-passes")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,30 @@ def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
     marks += [f"-force-remove-attribute={name}:{mark}" for name in others for mark in ("minsize", "optsize")]
     twice = "-passes=forceattrs,forceattrs"  # the second run adds optnone, after minsize and optsize are gone
     return ToolCommand("opt", ("-S", twice, *marks)).run(content, suffix, seconds=60)
+
+
+def generate_code(bitcode: bytes, level: str, seconds: float, options: Sequence[str] = NO_PASSES) -> bytes:
+    """Compile a module to an object file with clang.
+
+    Args:
+        bitcode: The module as bitcode or as text.
+        level: clang's optimization level, for code generation.
+        seconds: The deadline.
+        options: More options of clang; by default no pass runs.
+
+    Raises:
+        CompileError: clang rejects the module.
+        CompilerTimeout: clang does not end before the deadline.
+    """
+    command = [str(find_tool("clang")), f"-{level}", "-w", *options, "-c", "-x", "ir", "-", "-o", "-"]
+    try:
+        done = subprocess.run(command, input=bitcode, capture_output=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise CompilerTimeout(f"no code within {seconds:g} seconds") from None
+    if done.returncode:
+        report = done.stderr.decode(errors="replace").strip()
+        raise CompileError(f"clang's code generation failed: {report[-2000:]}")
+    return done.stdout
 
 
 def find_llvm_tool(tool: str) -> Path:

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import resource
 import select
 import signal
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish import _native
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.core.program import Run
-from burnish.llvm.run.counters import Counters
 from burnish.llvm.run.folder import temporary_folder
 
 GIB = 1 << 30
 MIB = 1 << 20
 
+# linux/perf_event.h: (type, config).
+COUNTERS = {
+    "cycles": (0, 0),
+    "instructions": (0, 1),
+    "task-clock": (1, 1),  # nanoseconds; counted by the kernel, so every machine has it
+}
+_READING = struct.Struct("QQQ")  # value, time enabled, time running
 LOOK_SECONDS = 0.1  # interval between checks of the bytes that a running program has written
 
 
@@ -95,7 +103,7 @@ def execute(
             stack.enter_context(_nameless_file(name)) for name in ("stdin", "stdout", "stderr")
         )
         _write(given, run.stdin)
-        counting = stack.enter_context(Counters(counters))
+        counting = stack.enter_context(contextlib.closing(_Counters(counters)))
         start = time.monotonic()
         number = _native.spawn(
             str(executable.absolute()),
@@ -197,3 +205,53 @@ def _written_bytes(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += Path(where, name).lstat().st_blocks * 512
     return total
+
+
+class _Counters:
+    """Open counters: they count user code, from exec on, in programs that this thread starts."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Open counters by their names in COUNTERS.
+
+        Raises:
+            MissingTool: the machine lacks a counter, or does not allow reading it.
+        """
+        self._descriptors: dict[str, int] = {}
+        try:
+            for name in names:
+                self._descriptors[name] = _open_counter(name)
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self) -> dict[str, int]:
+        """Return the counts so far, by name; the programs must have ended."""
+        return {name: scaled(os.read(item, _READING.size)) for name, item in self._descriptors.items()}
+
+    def close(self) -> None:
+        """Close the counters."""
+        while self._descriptors:
+            os.close(self._descriptors.popitem()[1])
+
+
+def scaled(reading: bytes) -> int:
+    """Return a reading's value; if the kernel multiplexed counters, extrapolate it to the whole time."""
+    value, enabled, running = map(int, _READING.unpack(reading))
+    return value if running in (0, enabled) else round(value * enabled / running)
+
+
+def _open_counter(name: str) -> int:
+    if name not in COUNTERS:
+        raise UnknownName.among("counter", name, COUNTERS)
+    descriptor = _native.open_counter(*COUNTERS[name])
+    if descriptor >= 0:
+        return descriptor
+    why = os.strerror(-descriptor)
+    if -descriptor in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV, errno.ENOSYS):
+        raise MissingTool(
+            f"this machine has no counter of {name} ({why}), like most virtual machines: measure "
+            "'seconds' instead"
+        )
+    raise MissingTool(
+        f"the counter of {name} cannot be read ({why}); allow it with: sysctl kernel.perf_event_paranoid=2"
+    )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +18,6 @@ from burnish.core.recent import Recent
 from burnish.llvm.run.check import differences, limits_after, run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
-from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
 
@@ -111,3 +114,22 @@ def _total(rounds: Sequence[Sequence[Execution]], what: str) -> float:
 
 def _value(run: Execution, what: str) -> float:
     return run.cpu_seconds if what == SECONDS else run.counters[what]
+
+
+@contextlib.contextmanager
+def measurement_lock() -> Iterator[None]:
+    """Hold the machine's measurement lock during a `with` block; wait until it is free.
+
+    The lock is on the folder for temporary files, because every process has it and no lock file remains.
+    """
+    descriptor = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def quiet_core() -> int:
+    """Return the core to measure on: the last allowed one, because the first ones handle interrupts."""
+    return max(os.sched_getaffinity(0))
