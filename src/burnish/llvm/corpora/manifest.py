@@ -12,6 +12,8 @@ from typing import Literal
 from burnish.core.errors import UnknownName
 
 Split = Literal["train", "val", "test", "no"]
+SPLITS = ("train", "val", "test")
+"""The first of these keeps a repeated program, so that training data depend on no other split."""
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,10 @@ from burnish.llvm.corpora.compile_commands import (
     without_all_unknown,
 )
 from burnish.llvm.corpora.kernels import PREFIX, kernels, load_kernel
-from burnish.llvm.corpora.manifest import split_version
+from burnish.llvm.corpora.manifest import SPLITS, split_version
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.random_modules import SIZE, random_module
-from burnish.llvm.corpora.splits import SPLITS, read_splits
+from burnish.llvm.corpora.splits import read_splits
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.corpora.workloads import load_workload, workloads
 from burnish.llvm.programs import link_programs, load_program

@@ -11,11 +11,10 @@ import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
+from burnish.llvm.corpora.manifest import SPLITS
 from burnish.llvm.corpora.pack import PackRow
 
 FILE = "splits.json"
-SPLITS = ("train", "val", "test")
-"""The first of these keeps a repeated program, so that training data depend on no other split."""
 
 
 def group_of(row: PackRow) -> str:
