@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from burnish import _native
@@ -60,24 +61,22 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
         InputError: there is no such CPU.
         NotMeasurable: this build has no back end for the module's target.
     """
-    try:
+    with _code_generation(module):
         return module.emit_object(level, cpu)
-    except _native.FatalError as error:
-        raise CompilerCrash(f"code generation: {error}") from None
-    except _native.PipelineError as error:
-        raise refusal(module, error) from None
 
 
 def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
-    """Return the object file of `emit_object` with facts about its code, such as run times.
-
-    Raises:
-        CompilerCrash, InputError, NotMeasurable: see `emit_object`.
-    """
+    """Return the object file of `emit_object` with facts about its code, such as run times."""
     back_end = _native.BackEnd()
     back_end.level, back_end.cpu = level, cpu
-    try:
+    with _code_generation(module):
         return _native.generate_code(module, back_end, {}, scores=True)
+
+
+@contextlib.contextmanager
+def _code_generation(module: _native.Module) -> Iterator[None]:
+    try:
+        yield
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None
     except _native.PipelineError as error:

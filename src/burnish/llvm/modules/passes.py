@@ -110,14 +110,8 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-OURS = (  # passes of native/, which LLVM's tools lack
-    "outline<",
-    "hoist-common",
-    "sink-common",
-    "frame-pointer<",
-    "no-jump-tables",
-    "no-minsize",
-)
+# Passes of native/, which LLVM's tools lack.
+OURS = ("outline<", "hoist-common", "sink-common", "frame-pointer<", "no-jump-tables", "no-minsize")
 
 _OWN = ("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<", *OURS)
 
@@ -147,8 +141,7 @@ ANY = "*"
 def left_out(names: Iterable[str]) -> str:
     """Return excluded actions as the text of a task's option: sorted, each once, separated by commas.
 
-    Args:
-        names: Actions, or prefixes with a wildcard: "mergefunc", "outline*".
+    A name is an action, or a prefix with a wildcard: "mergefunc", "outline*".
 
     Raises:
         UnknownName: there is no such action.
@@ -169,9 +162,7 @@ def left_out(names: Iterable[str]) -> str:
 def indices(without: str = "") -> tuple[int, ...]:
     """Return the indices of PASSES without the excluded ones; `without` is as `left_out` returns it."""
     patterns = without.split(",") if without else []
-    return tuple(
-        i for i, text in enumerate(ACTIONS) if not any(_matches(text, pattern) for pattern in patterns)
-    )
+    return tuple(i for i, text in enumerate(ACTIONS) if not any(_matches(text, one) for one in patterns))
 
 
 def _matches(text: str, pattern: str) -> bool:
@@ -262,9 +253,7 @@ OMITTED: dict[str, str] = {
 def legal_masks(numbers: NDArray[np.int64], has_back_end: bool) -> tuple[Mask, Mask]:
     """Return two masks of bool[actions]: passes that apply to a program, and those that apply to a function.
 
-    Args:
-        numbers: int64[actions], indices into PASSES.
-        has_back_end: Whether this build makes machine code for the program's target.
+    `numbers` are indices into PASSES: int64[actions].
     """
     passes = [PASSES[number] for number in numbers]
     legal: Mask = np.array([has_back_end or item.text not in NEED_BACK_END for item in passes])
