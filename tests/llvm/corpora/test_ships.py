@@ -210,8 +210,7 @@ def test_the_first_difference_is_shown(before: bytes, after: bytes, line: str) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "suggested"),
-    [(["--projects", "lz5"], "'lz4'"), (["--compilers", "gcc -O"], "'gcc -Os'")],
+    ("arguments", "suggested"), [(["--projects", "lz5"], "'lz4'"), (["--compilers", "gcc -O"], "'gcc -Os'")]
 )
 def test_unknown_names_are_wrong_usage(
     arguments: list[str], suggested: str, capsys: pytest.CaptureFixture[str]

@@ -8,14 +8,7 @@ import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.llvm.corpora import manifest
-from burnish.llvm.corpora.pack import (
-    SUFFIX,
-    PackRow,
-    packed,
-    read_pack,
-    read_program,
-    write_pack,
-)
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, packed, read_pack, read_program, write_pack
 from burnish.llvm.corpora.splits import write_splits
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.toolchain import compile_to_bitcode

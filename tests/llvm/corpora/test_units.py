@@ -65,13 +65,7 @@ def test_the_nearest_root_wins(tree: Tree) -> None:
 
 
 def test_roots_are_remembered_for_the_folder(tree: Tree) -> None:
-    root = tree(
-        {
-            "src/a.c": '#include "x.h"\n' + BODY,
-            "src/b.c": BODY,
-            "inc/x.h": "",
-        }
-    )
+    root = tree({"src/a.c": '#include "x.h"\n' + BODY, "src/b.c": BODY, "inc/x.h": ""})
     assert all("-Iinc" in unit.options for unit in units_of(root))
 
 

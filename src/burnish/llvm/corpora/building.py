@@ -84,7 +84,6 @@ def build(
 
     Args:
         folder: The corpus; made if it does not exist.
-        jobs: The packages to build.
         processes: Number of processes; by default one for each core that this process may use.
         progress: Called after every file.
         again: Also rebuild existing packs.
@@ -259,11 +258,7 @@ def _pack_of(folder: Path, job: PackageJob, part: FileGroup) -> Path:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder against other builds, and remove half-written files of killed builds.
-
-    Raises:
-        InputError: another build is running in the folder, or it cannot be written.
-    """
+    """Lock a folder against other builds, and remove half-written files of killed builds."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("w")

@@ -62,11 +62,7 @@ def read_compile_commands(path: Path) -> list[Command]:
 
 
 def read_left_out(path: Path) -> list[tuple[str, str]]:
-    """Return the C and C++ files of a compilation database that are not programs, each with the reason.
-
-    Raises:
-        InputError: the file cannot be read, or is not a compilation database.
-    """
+    """Return the C and C++ files of a compilation database that are not programs, each with the reason."""
     return [(file, why) for entry in _entries(path) for file in entry[1:2] if (why := _why_not(entry))]
 
 
@@ -197,11 +193,7 @@ def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | N
 
 @functools.lru_cache(maxsize=4096)
 def without_all_unknown(command: Command) -> tuple[str, ...]:
-    """Return a command's options without unknown ones, found by clang's dry run (-###).
-
-    Raises:
-        InputError: the command's directory does not exist.
-    """
+    """Return a command's options without unknown ones, found by clang's dry run (-###)."""
     arguments = command.arguments
     language = "c" if PurePath(command.source).suffix in C_SUFFIXES else "c++"
     if not command.directory.is_dir():

@@ -27,12 +27,7 @@ Download = Callable[[Package, Path, Progress | None], None]  # writes the packag
 
 
 def download_sdist(package: Package, destination: Path, progress: Progress | None = None) -> None:
-    """Download a package's sdist to `destination`; pip's configuration decides the package index.
-
-    Raises:
-        MissingTool: this Python has no pip.
-        InputError: the index cannot be reached, or does not have the file.
-    """
+    """Download a package's sdist to `destination`; pip's configuration decides the package index."""
     if importlib.util.find_spec("pip") is None:
         raise MissingTool(
             f"fetching {package} needs pip in {sys.prefix}; install it with: {sys.executable} -m ensurepip"
@@ -83,10 +78,8 @@ def fetch(
     An interruption at any point leaves no half-written file under a final name.
 
     Args:
-        package: An entry of the manifest.
         directory: The folder of all packages; made if it does not exist.
         progress: Called with the bytes downloaded so far and the total bytes.
-        download: Downloads the archive.
 
     Raises:
         InputError: the download failed or has another digest, or the folder has other content.
@@ -130,11 +123,7 @@ def _install(package: Package, unpacked: Path, root: Path) -> None:
 
 
 def _is_unpacked(package: Package, root: Path) -> bool:
-    """Return whether `root` is the unpacked package.
-
-    Raises:
-        InputError: `root` exists but has other content.
-    """
+    """Return whether `root` is the unpacked package."""
     if not root.exists():
         return False
     with contextlib.suppress(OSError):
@@ -194,11 +183,7 @@ def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
 
 
 def _inside(name: str, archive: Path) -> str:
-    """Return a member's name if it stays inside the folder.
-
-    Raises:
-        InputError: the name is absolute, has a '..' or a zero byte.
-    """
+    """Return a member's name if it stays inside the folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise InputError(

@@ -52,11 +52,7 @@ def kernel_names() -> tuple[str, ...]:
 
 
 def find_kernel(name: str) -> Kernel:
-    """Return the kernel of that name.
-
-    Raises:
-        UnknownName: no kernel has this name; the message suggests the nearest ones.
-    """
+    """Return the kernel of that name."""
     known = {kernel.name: kernel for kernel in kernels()}
     if name not in known:
         raise UnknownName.among("kernel", name, known)
@@ -69,7 +65,6 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
     Args:
         name: A kernel, such as "fft"; sizes in it replace `sizes`: "fft@medium", "fft@small,large".
         sizes: Sizes of the inputs that the program is run on; None takes all.
-        level: The optimization level of clang's front end.
 
     Raises:
         UnknownName: there is no such kernel, or the kernel has no such size.
@@ -89,12 +84,7 @@ def _bitcode(name: str, level: str) -> bytes:
 
 
 def read_runs(arguments: Mapping[str, str], outputs: Mapping[str, str]) -> tuple[Run, ...]:
-    """Return a run for each size, in order.
-
-    Args:
-        arguments: The program's arguments, separated by spaces, by size.
-        outputs: The program's expected output by size, where it is known.
-    """
+    """Return a run for each size, in order; arguments are separated by spaces, outputs may be unknown."""
     return tuple(
         Run(size, tuple(text.split()), expected=outputs[size].encode() if size in outputs else None)
         for size, text in arguments.items()
@@ -108,12 +98,7 @@ def split_sizes(text: str, sizes: Sequence[str] | None) -> tuple[str, Sequence[s
 
 
 def choose_runs(program: str, runs: Sequence[Run], sizes: Sequence[str] | None) -> tuple[Run, ...]:
-    """Return the runs of the given sizes, smallest first; None takes all.
-
-    Raises:
-        UnknownName: the program has no such size.
-        InputError: `sizes` is empty, or a string instead of a sequence of strings.
-    """
+    """Return the runs of the given sizes, smallest first; None takes all."""
     if sizes is None:
         return tuple(runs)
     known = [run.name for run in runs]

@@ -80,11 +80,7 @@ class MlgoCorpus:
         return tuple(text.removesuffix("\0").split("\0")) if text else ()
 
     def command(self, module: str, changes: FlagChanges = FlagChanges()) -> tuple[str, ...]:
-        """Return all of clang's arguments that compile a module, except the output.
-
-        Raises:
-            InputError: see `options`.
-        """
+        """Return all of clang's arguments that compile a module, except the output."""
         words = [*changed_options(self.options(module), changes), "-x", "ir", str(self.path(module))]
         if self.has_thinlto:
             index = self.path(module, INDEX)
@@ -157,10 +153,7 @@ def write_mlgo(
 ) -> MlgoCorpus:
     """Write modules and, last, the description, without which an incomplete corpus cannot be read.
 
-    Args:
-        folder: The corpus; made if it does not exist. Files of the same names are replaced.
-        modules: All or none with an index.
-        more: Other entries of the description, such as {"corpus_name": "mine"}.
+    Files of the same names are replaced. `more` are other entries of the description.
 
     Raises:
         InputError: there is no module, a name leads out of the folder or occurs twice, or only some modules
@@ -194,11 +187,7 @@ def write_mlgo(
 
 
 def combine_mlgo(folder: Path) -> MlgoCorpus:
-    """Write one description for all corpora in a folder, as mlgo-utils' combine_training_corpus does.
-
-    Raises:
-        InputError: there is no corpus, or their descriptions differ in more than the modules.
-    """
+    """Write one description for all corpora in a folder, as mlgo-utils' combine_training_corpus does."""
     found = [read_mlgo(path) for path in sorted(folder.glob(f"*/{DESCRIPTION}"))]
     if not found:
         raise InputError(f"{folder}: no folder in it has a {DESCRIPTION}")
@@ -218,11 +207,7 @@ def _described(corpus: MlgoCorpus) -> MlgoCorpus:
 
 
 def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
-    """Return clang's -cc1 options for some driver arguments, without options that name a single file.
-
-    Raises:
-        InputError: clang's driver rejects the arguments.
-    """
+    """Return clang's -cc1 options for some driver arguments, without options that name a single file."""
     command = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", "ir", "-", "-o", "module.o"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [words for line in done.stderr.splitlines() if '"-cc1"' in line for words in [shlex.split(line)]]

@@ -70,11 +70,7 @@ class Pack:
 
 
 def packed(row: PackRow, bitcode: bytes) -> tuple[PackRow, bytes]:
-    """Return a row, completed by the digests and sizes of its bitcode, and the bitcode's frame.
-
-    Raises:
-        InputError: LLVM cannot read the bitcode.
-    """
+    """Return a row, completed by the digests and sizes of its bitcode, and the bitcode's frame."""
     try:
         module = _native.Module(bitcode, row.name)
     except _native.InputError as error:
@@ -90,11 +86,7 @@ def packed(row: PackRow, bitcode: bytes) -> tuple[PackRow, bytes]:
 
 
 def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[PackRow, bytes]]) -> None:
-    """Write rows and their frames, ordered by path; programs with the same digest are stored once.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write rows and their frames, ordered by path; programs with the same digest are stored once."""
     rows: list[PackRow] = []
     frames: list[bytes] = []
     placed: dict[str, tuple[int, int]] = {}  # digest -> offset and size

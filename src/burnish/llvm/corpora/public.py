@@ -36,13 +36,7 @@ def packages_of(splits: Sequence[str]) -> list[Package]:
 
 
 def package_job(root: Path, package: Package, limit: int | None = None) -> PackageJob:
-    """Plan the build of a package.
-
-    Args:
-        root: The unpacked sdist, as `fetch` returns it.
-        package: Its entry in the manifest.
-        limit: Try only this many files, the first by path; None tries all.
-    """
+    """Plan the build of an unpacked package, or of its first files by path."""
     root = root.resolve()
     paths = itertools.islice(index_tree(root).sources(), limit)
     parts = folder_groups(root, paths, package)
@@ -54,12 +48,7 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
 
 
 def demo_units(directory: Path, progress: Progress | None = None) -> list[Unit]:
-    """Fetch zopfli into `directory` and return the 12 C files of its library (20 to 4,000 instructions each).
-
-    Raises:
-        InputError: the download failed; the message suggests a remedy.
-        MissingTool: this Python has no pip.
-    """
+    """Fetch zopfli; return the 12 C files of its library, with 20 to 4,000 instructions each."""
     package = find_package("zopfli")
     root = fetch(package, directory, progress)
     return [unit for unit in translation_units(root, package, within=DEMO_FOLDER) if isinstance(unit, Unit)]

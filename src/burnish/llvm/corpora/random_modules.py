@@ -37,15 +37,10 @@ attributes #0 = {{ minsize nounwind optsize uwtable "no-trapping-math"="true" "t
 
 
 def random_module(seed: int, size: int = SIZE) -> Program:
-    """Return the random program of a seed.
+    """Return the random program of a seed, about `size` IR instructions; the same for the same seed and size.
 
-    Args:
-        seed: The same seed and size give the same bytes.
-        size: Approximate IR instructions.
-
-    Returns:
-        A program with a `main` and a workload. Its output depends on `argc`, so that no pass can compute it.
-        It has internal functions, loops, branches, switches, memory, integers, floats and vectors.
+    It has a `main` and a workload. Its output depends on `argc`, so that no pass can compute it. It has
+    internal functions, loops, branches, switches, memory, integers, floats and vectors.
     """
     text = random_ir(seed, size)
     bitcode = _native.Module(text.encode(), f"random:{seed}").bitcode()
@@ -74,11 +69,7 @@ def random_ir(seed: int, size: int = SIZE) -> str:
 
 
 def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
-    """Plan a package of random programs with `count` consecutive seeds from `seed` on.
-
-    Raises:
-        InputError: `count` is less than 1.
-    """
+    """Plan a package of random programs with `count` consecutive seeds from `seed` on."""
     if count < 1:
         raise InputError(f"expected at least one random program, got {count}")
     seeds = [str(number) for number in range(seed, seed + count)]
@@ -163,10 +154,7 @@ def _sum_of(array: Array, number: int, total: str) -> list[str]:
 
 
 def _mix(total: str, bits: str, name: str) -> list[str]:
-    return [
-        f"  {name}.x = xor i64 {total}, {bits}",
-        f"  {name} = mul i64 {name}.x, 1099511628211",
-    ]
+    return [f"  {name}.x = xor i64 {total}, {bits}", f"  {name} = mul i64 {name}.x, 1099511628211"]
 
 
 def _from_i32(kind: str, value: str) -> str:

@@ -209,12 +209,7 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
 
 
 def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
-    """Return the one program that a name stands for.
-
-    Raises:
-        UnknownName: nothing has that name.
-        InputError: the name stands for several programs, or the file cannot be used.
-    """
+    """Return the one program that a name stands for."""
     programs = resolve(text, arguments, level=level)
     if len(programs) != 1:
         raise InputError(f"{text}: {len(programs)} programs, expected one; the first is {programs[0].name}")

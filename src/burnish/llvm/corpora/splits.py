@@ -35,9 +35,6 @@ def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: 
         groups: The number of programs in each group.
         shares: The share of each split, such as {"train": 8, "val": 1, "test": 1}; relative to their sum.
         seed: Seed of the order among groups of equal size.
-
-    Raises:
-        InputError: a share is negative, or all are zero.
     """
     total = sum(shares.values())
     if total <= 0 or min(shares.values()) < 0:
@@ -94,11 +91,7 @@ def repeat_reason(other: str) -> str:
 
 
 def read_splits(folder: Path) -> dict[str, str]:
-    """Return a corpus folder's own splits, by group; {} if the packages' splits apply.
-
-    Raises:
-        InputError: the file of splits is damaged.
-    """
+    """Return a corpus folder's own splits, by group; {} if the packages' splits apply."""
     path = folder / FILE
     if not path.exists():
         return {}

@@ -52,20 +52,12 @@ class Corpus(Sequence[Program]):
         return self.open(self.programs[index])
 
     def open(self, row: PackRow) -> Program:
-        """Return the program of a row.
-
-        Raises:
-            InputError: the pack is damaged, missing, or was rebuilt since the corpus was opened.
-        """
+        """Return the program of a row."""
         path, content_at = self.packs[row.package]
         return read_program(path, content_at, row)
 
     def find(self, name: str) -> Program:
-        """Return the program of that name, package/path.
-
-        Raises:
-            UnknownName: no program has this name; the message has the nearest names or the file's status.
-        """
+        """Return the program of that name, package/path."""
         if (row := self._by_name.get(name)) is None:
             raise UnknownName.among(f"program in {self.folder}", name, _near(name, self._by_name))
         if not row.is_program:
@@ -102,11 +94,7 @@ class Corpus(Sequence[Program]):
         return self.where(lambda row: row.split == split and row.package in packages)
 
     def part(self, name: str) -> Corpus:
-        """Return the programs of a split or of a package.
-
-        Raises:
-            UnknownName: neither has this name; the message suggests the nearest ones.
-        """
+        """Return the programs of a split or of a package."""
         splits = dict.fromkeys(row.split for row in self.rows)
         if name.partition("@")[0] in splits:
             return self.split(name)
@@ -128,13 +116,8 @@ class Corpus(Sequence[Program]):
     ) -> Corpus:
         """Return random programs of some sizes, without repetition; all of them if there are too few.
 
-        Args:
-            count: The number of programs.
-            seed: Seed of the choice.
-            smallest: Fewest IR instructions, inclusive.
-            largest: Most IR instructions, inclusive; None for any size.
-            even: Take equally many programs from each power-of-two range of sizes, as far as possible. By
-                default each program has the same probability.
+        Sizes are IR instructions, inclusive. With `even`, each power-of-two range of sizes has equally many
+        programs, as far as possible; by default each program has the same probability.
         """
         rows = [r for r in self.programs if smallest <= r.instructions <= (largest or r.instructions)]
         order = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]

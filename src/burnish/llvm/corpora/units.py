@@ -116,8 +116,6 @@ def translation_units(
     file are tried first on the next file of its folder. The order is by path and always the same.
 
     Args:
-        root: The unpacked sdist, as `fetch` returns it.
-        package: The package's entry in the manifest.
         limit: Stop after this number of units; None tries all files.
         within: Try only the files of this folder, relative to the root, and of the folders in it.
 

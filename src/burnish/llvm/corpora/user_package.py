@@ -64,8 +64,6 @@ def build_user_package(
     """Build a package of a user's own files into a corpus; return the package's name.
 
     Args:
-        folder: The corpus.
-        own: The files to compile.
         link: Link all files that compile into one program.
         processes: Number of processes; by default one for each core.
         progress: Called after every file.
@@ -95,11 +93,7 @@ def build_user_package(
 
 
 def user_package_job(own: UserPackage) -> PackageJob:
-    """Plan the build of a package from a user's own files.
-
-    Raises:
-        InputError: there is nothing to compile.
-    """
+    """Plan the build of a package from a user's own files."""
     path = Path(own.source)
     parts: list[FileGroup] = []
     if path.name == DESCRIPTION or (path / DESCRIPTION).is_file():
@@ -185,12 +179,7 @@ def compile_commands(
 
 
 def _compile_command(command: Command) -> bytes:
-    """Return the bitcode; options that clang does not know, such as gcc's, are left out.
-
-    Raises:
-        CompileError: clang rejects the file.
-        InputError: the file or its folder does not exist.
-    """
+    """Return the bitcode; options that clang does not know, such as gcc's, are left out."""
     if not command.directory.is_dir():
         raise InputError(f"{command.directory}: no such folder")
     arguments = command.arguments

@@ -46,11 +46,7 @@ class Recipe:
         return FOLDER / self.name
 
     def find_sources(self, root: Path) -> list[str]:
-        """Return the package's files to compile, relative to the unpacked sdist, sorted by path.
-
-        Raises:
-            InputError: a pattern finds nothing.
-        """
+        """Return the package's files to compile, relative to the unpacked sdist, sorted by path."""
         found: set[str] = set()
         for pattern in self.sources:
             paths = {path.relative_to(root).as_posix() for path in root.glob(pattern)}
@@ -83,11 +79,7 @@ def workload_names() -> tuple[str, ...]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of a workload.
-
-    Raises:
-        UnknownName: no workload has this name; the message suggests the nearest ones.
-    """
+    """Return the recipe of a workload."""
     known = {recipe.name: recipe for recipe in workloads()}
     if name not in known:
         raise UnknownName.among("workload", name, known)
@@ -110,8 +102,6 @@ def load_workload(
         name: A workload, such as "lz4"; sizes in it replace `sizes`: "lz4@medium".
         directory: Folder for fetched packages and compiled modules; the user's cache by default.
         sizes: Sizes of the inputs that the program is run on; None takes all.
-        level: The optimization level of clang's front end.
-        progress: Called during the download with the bytes so far and the total bytes.
 
     Raises:
         UnknownName: there is no such workload, or the workload has no such size.

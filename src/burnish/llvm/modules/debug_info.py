@@ -19,11 +19,7 @@ from burnish.search.problem import Problem
 
 
 def without_debug_info(program: Program) -> Program:
-    """Return a program as clang makes it without -g; the same Program if it has no debug information.
-
-    Raises:
-        ProgramError: the program cannot be read.
-    """
+    """Return a program as clang makes it without -g; the same Program if it has no debug information."""
     module = read_module(program)
     if not module.has_debug_info:
         return program

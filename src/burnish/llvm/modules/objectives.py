@@ -19,10 +19,7 @@ _measured = partial(Objective, dense=False, by_site=False, noisy=True)
 
 _OBJECTIVES = (
     Objective(
-        "ir-instructions",
-        "instructions",
-        "IR instructions in all functions, at least 1",
-        heading="IR instrs",
+        "ir-instructions", "instructions", "IR instructions in all functions, at least 1", heading="IR instrs"
     ),
     _costly(
         "loaded-bytes",
@@ -127,11 +124,7 @@ SIZES = frozenset({"loaded-bytes", "text-bytes", "object-bytes", "code-growth", 
 
 
 def size_cost(objective: str, sizes: Sizes, reference: Callable[[], ReferenceSizes]) -> float:
-    """Return one of SIZES of an object; some need the sizes of the reference's object.
-
-    Raises:
-        UnknownName: there is no such objective.
-    """
+    """Return one of SIZES of an object; some need the sizes of the reference's object."""
     match objective:
         case "loaded-bytes":
             return float(max(1, sizes.loaded_bytes))

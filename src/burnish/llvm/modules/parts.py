@@ -54,12 +54,7 @@ def _toolchain() -> Mapping[str, str]:
 
 
 def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
-    """Return the object file that clang's code generation makes with the user's options.
-
-    Raises:
-        CompileError: clang rejects the module or the options.
-        InputError: this build has no back end for the module's target.
-    """
+    """Return the object file that clang's code generation makes with the user's options."""
     bitcode = write_bitcode(session, arguments, level)
     module = _native.Module(bitcode)
     if not module.has_back_end:

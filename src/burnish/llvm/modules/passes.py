@@ -142,10 +142,6 @@ def left_out(names: Iterable[str]) -> str:
     """Return excluded actions as the text of a task's option: sorted, each once, separated by commas.
 
     A name is an action, or a prefix with a wildcard: "mergefunc", "outline*".
-
-    Raises:
-        UnknownName: there is no such action.
-        InputError: no action is left.
     """
     patterns = sorted({name.strip() for name in names} - {""})
     for pattern in patterns:

@@ -130,9 +130,6 @@ class ModuleSession(Session):
         """Return each function's share of an objective; {} for an objective without shares.
 
         ir-instructions: its instructions; the sizes: see `size_shares`; slowdown: see `slowdowns`.
-
-        Raises:
-            UnknownName: there is no such objective.
         """
         match objective:
             case "ir-instructions":
@@ -211,11 +208,7 @@ class ModuleSession(Session):
         return self._object
 
     def run_times(self) -> RunTimes:
-        """Return the expected run times of this state's machine code.
-
-        Raises:
-            CompilerCrash: LLVM fails.
-        """
+        """Return the expected run times of this state's machine code."""
         if self._run_times is None:
             self._run_times = self.origin.run_times.get(self.digest()) or self._emit()
         return self._run_times
@@ -283,11 +276,7 @@ class ModuleSession(Session):
         return Part(opener, Program(f"{self.origin.program.name}: {site}", "llvm", content), site)
 
     def stopwatch(self) -> Stopwatch:
-        """Return the stopwatch that times the program; all forks share it.
-
-        Raises:
-            InputError: the program cannot be run.
-        """
+        """Return the stopwatch that times the program; all forks share it."""
         if self._stopwatch is None:
             raise InputError(
                 f"{self.origin.program.name}: this program has no workload, so it cannot be run; "
@@ -321,13 +310,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
 def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:
     """Open a part from ModuleSession.part, without preparation; its reference is this first state.
 
-    Args:
-        program: The part.
-        options: The options of the session that the part was taken from.
-        slowdown: The function's expected time in the part, in units of its time in the program's reference.
-
-    Raises:
-        ProgramError: the part cannot be read.
+    `slowdown` is the function's expected time in the part, in units of its time in the program's reference.
     """
     return _open(Origin(program, lambda module: None, (), slowdown), options)
 
@@ -336,8 +319,6 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
     """Open a program in the state after clang's own -O pipeline.
 
     Raises:
-        ProgramError: the program cannot be read.
-        InputError: there is no such level.
         CompilerCrash: LLVM fails in the pipeline.
     """
     try:

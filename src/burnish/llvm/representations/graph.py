@@ -78,11 +78,7 @@ class ProgramGraph:
         return [] if self.text_of is None else [self.texts[i] for i in self.text_of.tolist()]
 
     def to_networkx(self) -> MultiDiGraph[int]:
-        """Return a networkx graph; columns, `text` and `flow` are attributes of nodes and edges.
-
-        Raises:
-            MissingTool: networkx is not installed.
-        """
+        """Return a networkx graph; columns, `text` and `flow` are attributes of nodes and edges."""
         try:
             from networkx import MultiDiGraph
         except ImportError:
@@ -100,9 +96,6 @@ class ProgramGraph:
         """Return `x` int64[N, columns], `edge_index` int64[2, E], `edge_attr` int64[E, 2].
 
         The columns of `edge_attr` are flow and `edge_column`.
-
-        Raises:
-            MissingTool: torch or torch-geometric is not installed.
         """
         try:
             import torch
@@ -121,7 +114,6 @@ def program_graph(
     """Return the ProGraML graph: nodes int64[N, 4] with PROGRAM_COLUMNS; `kind` is an index into KINDS.
 
     Args:
-        program: The program or module; it is not changed.
         types: Whether to add nodes for types.
         vocabulary: Maps texts to token numbers; the shipped vocabulary by default.
     """
@@ -170,11 +162,7 @@ def by_function(
 
 
 def module_of(program: Program | _native.Module) -> _native.Module:
-    """Return an open module as it is, or open a program as a module.
-
-    Raises:
-        ProgramError: the program is not an LLVM module for this machine.
-    """
+    """Return an open module as it is, or open a program as a module."""
     if isinstance(program, _native.Module):
         return program
     try:

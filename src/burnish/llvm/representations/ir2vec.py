@@ -51,11 +51,7 @@ def shipped_seed_vectors() -> SeedVectors:
 
 
 def load_seed_vectors(path: Path) -> SeedVectors:
-    """Read LLVM's vocabulary file: JSON with Opcodes, Types and Arguments, each mapping names to vectors.
-
-    Raises:
-        InputError: LLVM cannot read the file.
-    """
+    """Read LLVM's vocabulary file: JSON with Opcodes, Types and Arguments, each mapping names to vectors."""
     try:
         return SeedVectors(str(path))
     except _native.InputError as error:

@@ -60,11 +60,7 @@ def most_frequent(counts: Mapping[str, int], *, at_least: int, origin: str = "")
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Read a file that `Vocabulary.save` wrote.
-
-    Raises:
-        InputError: the file does not exist or is not a vocabulary.
-    """
+    """Read a file that `Vocabulary.save` wrote."""
     try:
         return _parsed(path.read_text())
     except (OSError, ValueError, KeyError, TypeError, InputError) as error:

@@ -97,14 +97,9 @@ class _Case:
 def reproduce(broken: Broken, *, level: str, find_command: FindCommand) -> Reproducer:
     """Find the smallest case that fails with LLVM's own tools, and return its reproducer.
 
-    The module is the one before the last pass, so that one pass shows the failure. If that pass works on
-    functions, the functions that are not needed are marked optnone. If the installed tools do not show
-    the failure, the folder has the module and the trace, and the report says so.
-
-    Args:
-        broken: A failing trace of modules that is 1-minimal: without any one entry it does not fail.
-        level: clang's optimization level, for code generation.
-        find_command: Returns the command of opt or clang that is equivalent to some trace entries.
+    The module is the one before the last pass, so that one pass shows the failure: the trace is 1-minimal. If
+    that pass works on functions, the functions that are not needed are marked optnone. If the installed tools
+    do not show the failure, the folder has the module and the trace, and the report says so.
     """
     levels = ("O0", level) if broken.failure.kind == BEHAVIOUR else (level,)
     for case in _cases(broken, find_command):

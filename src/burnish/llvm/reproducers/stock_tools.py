@@ -37,17 +37,10 @@ class ToolCommand:
         return shlex.join(self.command("before.ll", "after.bc"))
 
     def run(self, content: bytes, suffix: str, *, seconds: float) -> bytes:
-        """Transform a module with the installed tool.
-
-        Args:
-            content: The module.
-            suffix: ".ll" or ".bc".
-            seconds: The deadline.
+        """Transform a module with the installed tool; the suffix is ".ll" or ".bc".
 
         Raises:
-            CompilerCrash: the tool fails.
-            CompilerTimeout: the tool does not end before the deadline.
-            MissingTool: the tool is not installed.
+            CompilerCrash: the tool fails, or does not end before the deadline (CompilerTimeout).
         """
         with temporary_folder() as folder:
             source, destination = folder / f"before{suffix}", folder / "after.bc"
@@ -72,7 +65,6 @@ def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
 
     Raises:
         CompilerCrash: opt rejects the result, for example because a function is always_inline.
-        MissingTool: opt is not installed.
     """
     others = [name for name in _native.Module(content).functions if name not in kept]
     marks = [f"-force-attribute={name}:{mark}" for name in others for mark in ("optnone", "noinline")]
@@ -82,18 +74,7 @@ def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
 
 
 def generate_code(bitcode: bytes, level: str, seconds: float, options: Sequence[str] = NO_PASSES) -> bytes:
-    """Compile a module to an object file with clang.
-
-    Args:
-        bitcode: The module as bitcode or as text.
-        level: clang's optimization level, for code generation.
-        seconds: The deadline.
-        options: More options of clang; by default no pass runs.
-
-    Raises:
-        CompileError: clang rejects the module.
-        CompilerTimeout: clang does not end before the deadline.
-    """
+    """Compile a module, bitcode or text, to an object file with clang; by default no pass runs."""
     command = [str(find_tool("clang")), f"-{level}", "-w", *options, "-c", "-x", "ir", "-", "-o", "-"]
     try:
         done = subprocess.run(command, input=bitcode, capture_output=True, check=False, timeout=seconds)
@@ -106,11 +87,7 @@ def generate_code(bitcode: bytes, level: str, seconds: float, options: Sequence[
 
 
 def find_llvm_tool(tool: str) -> Path:
-    """Return the path of opt or clang.
-
-    Raises:
-        MissingTool: the tool is not installed.
-    """
+    """Return the path of opt or clang."""
     try:
         return find_tool(tool)
     except MissingTool:

@@ -58,14 +58,7 @@ def machine() -> str:
     cores = len(os.sched_getaffinity(0))
     installation = _text("/etc/machine-id").strip()
     return "; ".join(
-        (
-            model,
-            f"{cores} cores",
-            platform.release(),
-            installation,
-            clang_version(),
-            *platform.libc_ver(),
-        )
+        (model, f"{cores} cores", platform.release(), installation, clang_version(), *platform.libc_ver())
     )
 
 

@@ -85,11 +85,9 @@ def execute(
     moves to another session escape.
 
     Args:
-        executable: The file.
         run: The arguments and the standard input.
         files: Files in the program's folder: names, which may include folders, and contents.
         environment: The whole environment, as NAME=value.
-        limits: The resource limits.
         counters: Names in COUNTERS to read.
 
     Raises:
@@ -211,11 +209,7 @@ class _Counters:
     """Open counters: they count user code, from exec on, in programs that this thread starts."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Open counters by their names in COUNTERS.
-
-        Raises:
-            MissingTool: the machine lacks a counter, or does not allow reading it.
-        """
+        """Open counters by their names in COUNTERS."""
         self._descriptors: dict[str, int] = {}
         try:
             for name in names:

@@ -48,12 +48,10 @@ class Stopwatch:
         """Return the sum over the inputs of the least of REPEATS measurements.
 
         Args:
-            object_bytes: The program's object file.
             what: SECONDS for CPU time, in user code and in the kernel; or one of counters.COUNTERS.
 
         Raises:
             Miscompiled: the program's end or output differs from the unoptimized program's.
-            CompileError: the object cannot be linked.
             MissingTool: the machine has no such counter.
         """
         key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
