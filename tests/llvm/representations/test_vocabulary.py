@@ -8,16 +8,17 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import InputError
-from burnish.llvm.representations import (
+from burnish.llvm.representations.graph import by_function, program_graph, tokens
+from burnish.llvm.representations.vocabulary import (
+    EXTERNAL,
+    FUNCTION,
+    SIZE,
+    UNKNOWN,
     Vocabulary,
-    by_function,
     load_vocabulary,
     most_frequent,
-    program_graph,
     shipped_vocabulary,
-    tokens,
 )
-from burnish.llvm.representations.vocabulary import EXTERNAL, FUNCTION, SIZE, UNKNOWN
 from tests.sources import FILES, program
 
 DATA = Path(__file__).parent / "data"

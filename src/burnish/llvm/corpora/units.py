@@ -150,8 +150,11 @@ def compile_folder(
         if reason := _reason_to_skip(tree.root / path, path, package.tables):
             yield NotCompiled(package.name, path, "skipped", reason), b""
             continue
-        if roots is None:
-            roots = _own_roots(tree, folder_of(path))
+        if (
+            roots is None
+        ):  # of shadowed includes: clang finds the machine's own, so no error would reveal them
+            shadowed = [tree.include_root(include, folder_of(path)) for include in tree.shadowed]
+            roots = tuple(dict.fromkeys(root or "." for root in shadowed if root is not None))
         unit, bitcode, roots = _compile_with_repairs(tree, package, path, Repairs(roots, flags))
         yield unit, bitcode
 
@@ -160,9 +163,13 @@ def _compile_with_repairs(
     tree: SourceTree, package: Package, path: str, options: Repairs
 ) -> tuple[Unit | NotCompiled, bytes, tuple[str, ...]]:
     """Return the unit or the failure, the bitcode, and the include roots found by the repairs."""
+    language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
+    standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
+    fixed = (*FLAGS, standard, *(f"-D{define}" for define in package.defines))
     error = ""
     for _ in range(MOST_REPAIRS):
-        unit = _unit(tree.root, package, path, options)
+        includes = tuple(f"-I{folder}" for folder in options.roots)
+        unit = Unit(package.name, path, language, (*fixed, *options.flags, *includes), tree.root)
         try:
             return unit, unit.compile(), options.roots
         except CompileError as rejection:
@@ -212,20 +219,6 @@ def _with(roots: tuple[str, ...], root: str) -> tuple[str, ...]:
 def _add_flags(options: Repairs, *flags: str) -> Repairs:
     new = [flag for flag in flags if flag not in options.flags]
     return replace(options, flags=(*options.flags, *new))
-
-
-def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:
-    language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
-    standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
-    defines = tuple(f"-D{define}" for define in package.defines)
-    includes = tuple(f"-I{folder}" for folder in options.roots)
-    return Unit(package.name, path, language, (*FLAGS, standard, *defines, *options.flags, *includes), root)
-
-
-def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
-    """Return the roots of shadowed includes: clang finds the machine's own, so no error would reveal them."""
-    roots = [tree.include_root(include, folder) for include in tree.shadowed]
-    return tuple(dict.fromkeys(root or "." for root in roots if root is not None))
 
 
 def _reason_to_skip(source: Path, path: str, tables: tuple[str, ...]) -> str | None:

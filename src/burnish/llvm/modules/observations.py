@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,12 +41,8 @@ _PROPERTIES = tuple(_native.function_property_names())
 _MAX_LOOP_DEPTH = _PROPERTIES.index("MaxLoopDepth")
 
 
-def _counts(name: str, description: str, columns: tuple[str, ...] | list[str]) -> Observation:
-    return Observation(name, description, shape=(len(columns),), columns=columns)
-
-
-def _shares(name: str, description: str, columns: tuple[str, ...] | list[str]) -> Observation:
-    return Observation(name, description, shape=(len(columns),), dtype="float32", columns=columns)
+def _counts(name: str, description: str, columns: Sequence[str], dtype: str = "int64") -> Observation:
+    return Observation(name, description, shape=(len(columns),), dtype=dtype, columns=columns)
 
 
 def _graph(name: str, description: str, columns: tuple[str, ...], low: int = 0) -> Observation:
@@ -55,9 +53,9 @@ OBSERVATIONS: dict[str, Observation] = {
     item.name: item
     for item in (
         _counts("opcode-counts", "Totals and the count of each opcode (CompilerGym's InstCount)", _OPCODES),
-        _shares("opcode-counts-normalized", "opcode-counts / the instruction count", _OPCODES),
+        _counts("opcode-counts-normalized", "opcode-counts / the instruction count", _OPCODES, "float32"),
         _counts("autophase", "The 56 features of AutoPhase (Huang et al. 2019)", _AUTOPHASE),
-        _shares("autophase-normalized", "autophase / the instruction count", _AUTOPHASE),
+        _counts("autophase-normalized", "autophase / the instruction count", _AUTOPHASE, "float32"),
         _counts(
             "function-properties",
             "LLVM's FunctionPropertiesAnalysis: sums over the functions, but the maximum of MaxLoopDepth",
@@ -123,7 +121,10 @@ def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
             total[_MAX_LOOP_DEPTH] = rows[:, _MAX_LOOP_DEPTH].max(initial=0)
             return total
         case "trace":
-            return _padded(applied)
+            row = np.zeros(TRACE_LENGTH, dtype=np.int64)
+            last = applied[-TRACE_LENGTH:]
+            row[: len(last)] = np.asarray(last, dtype=np.int64) + 1
+            return row
         case "programl":
             return program_graph(module).arrays
         case "cfg":
@@ -143,10 +144,3 @@ def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
 
 def _normalized(values: NDArray[np.int64], total: np.int64) -> NDArray[np.float32]:
     return (values / max(1, int(total))).astype(np.float32)
-
-
-def _padded(applied: list[int]) -> NDArray[np.int64]:
-    row = np.zeros(TRACE_LENGTH, dtype=np.int64)
-    last = applied[-TRACE_LENGTH:]
-    row[: len(last)] = np.asarray(last, dtype=np.int64) + 1
-    return row

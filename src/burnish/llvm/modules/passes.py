@@ -165,26 +165,6 @@ def _matches(text: str, pattern: str) -> bool:
     return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
 
-RENAMED: dict[str, str] = {
-    # LLVM 10's name (CompilerGym's list): the action here, if its name differs
-    "early-cse-memssa": "early-cse<memssa>",
-    "flattencfg": "flatten-cfg",
-    "functionattrs": "function-attrs",
-    "instcombine": "instcombine<no-verify-fixpoint>",
-    "ipconstprop": "ipsccp",
-    "constprop": "instsimplify",
-    "die": "dce",
-    "licm": "licm<allowspeculation>",
-    "loop-guard-widening": "guard-widening",
-    "loop-rotate": "loop-rotate<header-duplication>",
-    "loop-unroll": "loop-unroll<O3>",
-    "loop-unswitch": "simple-loop-unswitch<nontrivial>",
-    "lowerswitch": "lower-switch",
-    "rpo-functionattrs": "rpo-function-attrs",
-    "simple-loop-unswitch": "simple-loop-unswitch<nontrivial>",
-    "sroa": "sroa<modify-cfg>",
-}
-
 _GONE = "no longer in LLVM"
 _DEBUG = "touches debug information only"
 _INSTRUMENTS = "adds instrumentation or needs its results"

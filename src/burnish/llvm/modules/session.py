@@ -343,10 +343,10 @@ def _open(origin: Origin, options: Options) -> ModuleSession:
         origin.prepare(module)
     except _native.PipelineError as error:
         raise InputError(str(error)) from None
-    unoptimized = partial(_unoptimized_object, program, options.cpu)
-    stopwatch = Stopwatch(program.workload, unoptimized) if program.workload else None
-    return ModuleSession(module, options, origin, stopwatch)
+    if not program.workload:
+        return ModuleSession(module, options, origin)
 
+    def unoptimized() -> bytes:
+        return open_baseline(program, "O0", options.cpu).object_code()
 
-def _unoptimized_object(program: Program, cpu: str) -> bytes:
-    return open_baseline(program, "O0", cpu).object_code()
+    return ModuleSession(module, options, origin, Stopwatch(program.workload, unoptimized))

@@ -14,7 +14,7 @@ from burnish.core.session import Session
 from burnish.core.validator import Failure
 from burnish.llvm.corpora.kernels import FLAGS, PREFIX, find_kernel
 from burnish.llvm.reproducers.stock_tools import generate_code
-from burnish.llvm.run import Execution, RunLimits, link, run_all
+from burnish.llvm.run import RunLimits, link, run_all
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, cxx_library_options, find_tool
 
@@ -111,14 +111,9 @@ def _reports(code: bytes, workload: Workload, sanitizers: Sequence[str]) -> list
     with temporary_folder() as folder:
         executable = link(code, workload, folder / "program", sanitizers=sanitizers)
         seen = run_all(executable, workload, environment=_ENVIRONMENT, limits=_LIMITS)
-    return [
-        f"input {run.name!r}: {told}"
-        for run, execution in zip(workload.runs, seen, strict=True)
-        if (told := _told(execution))
-    ]
-
-
-def _told(execution: Execution) -> str:
-    lines = execution.errors.decode(errors="replace").splitlines()
-    told = [line for line in lines if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
-    return told[0].strip() if told else ""
+    found = []
+    for run, execution in zip(workload.runs, seen, strict=True):
+        lines = execution.errors.decode(errors="replace").splitlines()
+        told = [line for line in lines if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
+        found += [f"input {run.name!r}: {line.strip()}" for line in told[:1]]
+    return found

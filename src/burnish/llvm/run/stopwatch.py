@@ -77,7 +77,9 @@ class Stopwatch:
     def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
         """Return the cost, or a description of the program's wrong behaviour."""
         if self._right is None:
-            self._right = self._run_unoptimized()
+            with temporary_folder() as folder:
+                executable = link(self._reference, self.workload, folder / "program")
+                self._right = run_all(executable, self.workload, limits=PATIENT)
         limits = replace(limits_after(self._right), cpu=quiet_core())
         counters = () if what == SECONDS else (what,)
         with temporary_folder() as folder, measurement_lock():
@@ -100,18 +102,11 @@ class Stopwatch:
             for run in self.workload.runs
         )
 
-    def _run_unoptimized(self) -> tuple[Execution, ...]:
-        with temporary_folder() as folder:
-            executable = link(self._reference, self.workload, folder / "program")
-            return run_all(executable, self.workload, limits=PATIENT)
-
 
 def _total(rounds: Sequence[Sequence[Execution]], what: str) -> float:
-    return sum(min(_value(run, what) for run in runs) for runs in zip(*rounds, strict=True))
-
-
-def _value(run: Execution, what: str) -> float:
-    return run.cpu_seconds if what == SECONDS else run.counters[what]
+    values = [[run.cpu_seconds if what == SECONDS else run.counters[what] for run in runs] for runs in rounds]
+    total: float = sum(map(min, zip(*values, strict=True)))
+    return total
 
 
 @contextlib.contextmanager
