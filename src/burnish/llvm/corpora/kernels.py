@@ -70,8 +70,8 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
         UnknownName: there is no such kernel, or the kernel has no such size.
         CompileError: clang rejects the file, for example because the C library's headers are missing.
     """
-    name, sizes = split_sizes(name, sizes)
-    runs = choose_runs(name, find_kernel(name).runs, sizes)
+    name, at, chosen = name.partition("@")
+    runs = choose_runs(name, find_kernel(name).runs, chosen.split(",") if at else sizes)
     return Program(
         f"{PREFIX}{name}", "llvm", _bitcode(name, level), Workload(runs, link_arguments=LINK_ARGUMENTS)
     )
@@ -89,12 +89,6 @@ def read_runs(arguments: Mapping[str, str], outputs: Mapping[str, str]) -> tuple
         Run(size, tuple(text.split()), expected=outputs[size].encode() if size in outputs else None)
         for size, text in arguments.items()
     )
-
-
-def split_sizes(text: str, sizes: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:
-    """Return a name and the sizes after it, as in "fft@small,large"; without any, the given sizes."""
-    name, separator, suffix = text.partition("@")
-    return name, suffix.split(",") if separator else sizes
 
 
 def choose_runs(program: str, runs: Sequence[Run], sizes: Sequence[str] | None) -> tuple[Run, ...]:

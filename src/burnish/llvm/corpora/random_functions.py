@@ -38,12 +38,6 @@ class Signature:
     array: Array | None  # the last parameter points to an array of this type and length
     steps: int = 1  # most instructions executed by one call
 
-    @property
-    def type_text(self) -> str:
-        """Return the parameters as in the definition."""
-        words = [f"{kind} %p{number}" for number, kind in enumerate(self.parameters)]
-        return ", ".join(words + (["ptr %array"] if self.array else []))
-
 
 @dataclass
 class Body:
@@ -100,7 +94,9 @@ def write_function(body: Body, statements: int) -> str:
     result = _value(body, signature.result)
     body.do(f"ret {signature.result} {result}")
     text = "\n".join(["entry:", *body.entry, *body.lines])
-    return f"define internal {signature.result} @{signature.name}({signature.type_text}) #0 {{\n{text}\n}}\n"
+    words = [f"{kind} %p{number}" for number, kind in enumerate(signature.parameters)]
+    parameters = ", ".join(words + (["ptr %array"] if signature.array else []))
+    return f"define internal {signature.result} @{signature.name}({parameters}) #0 {{\n{text}\n}}\n"
 
 
 def _statement(body: Body) -> None:
@@ -186,7 +182,8 @@ def _switch(body: Body) -> None:
 
 def _loop(body: Body) -> None:
     """Write a counted loop whose counter is a phi."""
-    trips = _affordable(body, body.rng.choice((2, 3, 4, 7, 8, 16, 33)))
+    wanted = body.rng.choice((2, 3, 4, 7, 8, 16, 33))
+    trips = max(1, min(wanted, (MOST_STEPS - body.steps) // (64 * body.times)))
     head, inside, latch, end = (body.new(word) for word in ("head", "body", "latch", "exit"))
     counter, step = body.new("i"), body.new("next")
     count = str(trips)
@@ -256,12 +253,6 @@ def _call(body: Body) -> None:
     _add_variable(body, callee.result, random_constant(body.rng, callee.result))
     body.do(f"store {callee.result} {value}, ptr {body.variables[-1][0]}")
     return None
-
-
-def _affordable(body: Body, trips: int) -> int:
-    """Return a loop's trip count: at most `trips`, fewer if MOST_STEPS requires it, at least 1."""
-    left = max(MOST_STEPS - body.steps, 1)
-    return max(1, min(trips, left // (64 * body.times)))
 
 
 def _add_variable(body: Body, kind: str, value: str) -> None:

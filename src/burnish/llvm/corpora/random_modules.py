@@ -51,7 +51,10 @@ def random_module(seed: int, size: int = SIZE) -> Program:
 def random_ir(seed: int, size: int = SIZE) -> str:
     """Return the random program of a seed as LLVM IR text."""
     rng = random.Random(f"burnish {VERSION} {seed} {size}")
-    arrays = [_global(rng, number) for number in range(rng.randint(2, 5))]
+    arrays = []
+    for number in range(rng.randint(2, 5)):
+        element = rng.choice(("i32", "i32", "i64", "i8", "double"))
+        arrays.append(Array(f"@data{number}", element, rng.choice((8, 16, 32, 64))))
     functions: list[Signature] = []
     texts = []
     count = max(1, round(size / (STATEMENTS * STATEMENT_INSTRUCTIONS)))
@@ -85,11 +88,6 @@ def _rows(size: int, seeds: tuple[str, ...], _: Path) -> Iterator[list[Item]]:
     for seed in seeds:
         row = PackRow("", seed, "", "llvm", "compiled")
         yield [(row, random_module(int(seed), size).content)]
-
-
-def _global(rng: random.Random, number: int) -> Array:
-    element = rng.choice(("i32", "i32", "i64", "i8", "double"))
-    return Array(f"@data{number}", element, rng.choice((8, 16, 32, 64)))
 
 
 def _definition(rng: random.Random, array: Array) -> str:

@@ -150,9 +150,8 @@ def compile_folder(
         if reason := _reason_to_skip(tree.root / path, path, package.tables):
             yield NotCompiled(package.name, path, "skipped", reason), b""
             continue
-        if (
-            roots is None
-        ):  # of shadowed includes: clang finds the machine's own, so no error would reveal them
+        if roots is None:
+            # shadowed includes: clang finds the machine's own, so no error would reveal their roots
             shadowed = [tree.include_root(include, folder_of(path)) for include in tree.shadowed]
             roots = tuple(dict.fromkeys(root or "." for root in shadowed if root is not None))
         unit, bitcode, roots = _compile_with_repairs(tree, package, path, Repairs(roots, flags))

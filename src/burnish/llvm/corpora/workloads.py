@@ -15,7 +15,7 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
 from burnish.files import default_cache, write_atomically
 from burnish.llvm.corpora.fetch import Progress, fetch
-from burnish.llvm.corpora.kernels import choose_runs, read_runs, split_sizes
+from burnish.llvm.corpora.kernels import choose_runs, read_runs
 from burnish.llvm.corpora.manifest import find_package
 from burnish.llvm.programs import link_programs
 from burnish.llvm.toolchain import clang_version, compile_to_bitcode
@@ -108,9 +108,9 @@ def load_workload(
         InputError: the package cannot be fetched.
         CompileError: clang rejects a file.
     """
-    name, sizes = split_sizes(name, sizes)
+    name, at, chosen = name.partition("@")
     recipe = find_recipe(name)
-    runs = choose_runs(name, recipe.runs, sizes)
+    runs = choose_runs(name, recipe.runs, chosen.split(",") if at else sizes)
     directory = default_cache() if directory is None else directory
     kept = directory / "workloads" / f"{name}-{_key(recipe, level)}.bc"
     if kept.is_file():

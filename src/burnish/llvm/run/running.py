@@ -11,7 +11,7 @@ import select
 import signal
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from burnish.llvm.run.folder import temporary_folder
 GIB = 1 << 30
 MIB = 1 << 20
 
-# linux/perf_event.h: (type, config).
+# Linux perf events of programs that this thread starts; linux/perf_event.h: (type, config).
 COUNTERS = {
     "cycles": (0, 0),
     "instructions": (0, 1),
@@ -97,11 +97,16 @@ def execute(
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
         _write_files(folder, files)
-        given, output, errors = (
-            stack.enter_context(_nameless_file(name)) for name in ("stdin", "stdout", "stderr")
-        )
+        streams = []
+        for name in ("stdin", "stdout", "stderr"):
+            streams.append(os.memfd_create(name))
+            stack.callback(os.close, streams[-1])
+        given, output, errors = streams
         _write(given, run.stdin)
-        counting = stack.enter_context(contextlib.closing(_Counters(counters)))
+        counting: dict[str, int] = {}  # descriptors; they count user code, from exec on
+        for name in counters:
+            counting[name] = _open_counter(name)
+            stack.callback(os.close, counting[name])
         start = time.monotonic()
         number = _native.spawn(
             str(executable.absolute()),
@@ -123,13 +128,13 @@ def execute(
                 os.killpg(number, signal.SIGKILL)  # before wait4: until then the process keeps its number
             _, status, usage = os.wait4(number, 0)
         return Execution(
-            output=_read(output, limits.written_bytes),
-            errors=_read(errors, limits.written_bytes),
+            output=os.pread(output, limits.written_bytes, 0),
+            errors=os.pread(errors, limits.written_bytes, 0),
             status=os.waitstatus_to_exitcode(status),
             killed=killed,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             wall_seconds=time.monotonic() - start,
-            counters=counting.read(),
+            counters={name: scaled(os.read(item, _READING.size)) for name, item in counting.items()},
         )
 
 
@@ -175,24 +180,11 @@ def _write_files(folder: Path, files: Sequence[tuple[str, bytes]]) -> None:
         path.write_bytes(content)
 
 
-@contextlib.contextmanager
-def _nameless_file(name: str) -> Iterator[int]:
-    descriptor = os.memfd_create(name)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _write(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
-
-
-def _read(descriptor: int, most: int) -> bytes:
-    return os.pread(descriptor, most, 0)
 
 
 def _written_bytes(folder: Path) -> int:
@@ -203,29 +195,6 @@ def _written_bytes(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += Path(where, name).lstat().st_blocks * 512
     return total
-
-
-class _Counters:
-    """Open counters: they count user code, from exec on, in programs that this thread starts."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        """Open counters by their names in COUNTERS."""
-        self._descriptors: dict[str, int] = {}
-        try:
-            for name in names:
-                self._descriptors[name] = _open_counter(name)
-        except BaseException:
-            self.close()
-            raise
-
-    def read(self) -> dict[str, int]:
-        """Return the counts so far, by name; the programs must have ended."""
-        return {name: scaled(os.read(item, _READING.size)) for name, item in self._descriptors.items()}
-
-    def close(self) -> None:
-        """Close the counters."""
-        while self._descriptors:
-            os.close(self._descriptors.popitem()[1])
 
 
 def scaled(reading: bytes) -> int:
