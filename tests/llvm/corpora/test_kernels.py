@@ -31,11 +31,7 @@ from tests.sources import workload_of
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror")
 # clang's own runtimes; the unwinder of the system, as that of clang's wheel is not on the loader's path
 SANITIZERS = (
-    "-g",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-    "--rtlib=libgcc",
-    "--unwindlib=libgcc",
+    "-g -fsanitize=address,undefined -fno-sanitize-recover=all --rtlib=libgcc --unwindlib=libgcc".split()
 )
 NAMES = kernel_names()
 

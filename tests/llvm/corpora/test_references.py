@@ -10,18 +10,17 @@ from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.corpora.references import ModuleSource, is_reference, resolve, resolve_one
 from burnish.llvm.corpora.splits import write_splits
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
-from tests.llvm.corpora.conftest import Tree
+from tests.llvm.corpora.conftest import PADDING, Tree
 from tests.sources import DATA
 
 SOURCE = ModuleSource("Oz")
-MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
 
 
 @pytest.fixture
 def folder(tree: Tree, tmp_path: Path) -> Path:
     root = tree(
         {
-            f"src/{name}.c": f"int {name}(int x) {{ return x + {len(name)}; }}\n{MORE}"
+            f"src/{name}.c": f"int {name}(int x) {{ return x + {len(name)}; }}\n{PADDING}"
             for name in ("one", "three")
         }
     )
