@@ -61,8 +61,8 @@ def compile_to_bitcode(
         CompileError: clang rejects the file; the message is clang's output.
         InputError: the file does not exist, or is not C or C++.
     """
-    command = [*_front_end(source, arguments, level, directory), str(source)]
-    done = subprocess.run([*command, "-o", "-"], cwd=directory, capture_output=True, check=False)
+    command = [*_front_end(source, arguments, level, directory), str(source), "-o", "-"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
     if done.returncode:
         raise _rejected(source, done.stderr.decode(errors="replace"), arguments)
     return done.stdout

@@ -170,7 +170,13 @@ def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     members = {os.path.normpath(member.name): member for member in tar.getmembers()}
     for member in members.values():
-        target = directory / _inside(member.name, archive)
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or "\0" in member.name:
+            raise InputError(
+                f"{archive}: member {member.name!r} would be written outside the folder; "
+                "expected relative names without '..'; do not trust this archive"
+            )
+        target = directory / path
         if member.isdir():
             target.mkdir(parents=True, exist_ok=True)
             continue
@@ -180,17 +186,6 @@ def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.read())
-
-
-def _inside(name: str, archive: Path) -> str:
-    """Return a member's name if it stays inside the folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
-        raise InputError(
-            f"{archive}: member {name!r} would be written outside the folder; "
-            "expected relative names without '..'; do not trust this archive"
-        )
-    return name
 
 
 def _follow(member: tarfile.TarInfo, members: dict[str, tarfile.TarInfo]) -> tarfile.TarInfo | None:
