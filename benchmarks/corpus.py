@@ -30,10 +30,10 @@ from pathlib import Path
 from burnish import _native
 from burnish.files import default_cache
 from burnish.llvm.corpora.fetch import fetch
-from burnish.llvm.corpora.manifest import load_manifest
+from burnish.llvm.corpora.manifest import SPLITS, load_manifest
 from burnish.llvm.corpora.public import packages_of
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.llvm.corpora.store import Corpus, open_corpus
 
 LEAST_SHARE = 0.92
 LEAST_LINES = 30

@@ -19,7 +19,7 @@ from pathlib import Path
 from burnish import _native
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import Corpus, open_corpus
-from burnish.llvm.representations import block_graph, call_graph, program_graph, tokens
+from burnish.llvm.representations.graph import block_graph, call_graph, program_graph, tokens
 from burnish.llvm.representations.ir2vec import program_vector
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 250_000)

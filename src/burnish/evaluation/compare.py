@@ -20,7 +20,7 @@ from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.rows import Row
 from burnish.evaluation.solvers import solver_of
 from burnish.evaluation.timing import Effort
-from burnish.llvm.corpora.repair import first_error
+from burnish.llvm.toolchain import first_error
 from burnish.search import Budget, Progress
 from burnish.search.problem import Problem
 from burnish.workers.worker import GIB, Limits, Worker, wait

@@ -16,9 +16,8 @@ from burnish.core.program import Run, Workload
 from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
 from burnish.llvm.run import execute, link
 from burnish.llvm.run.folder import temporary_folder
-from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.running import PATIENT
-from burnish.llvm.run.stopwatch import SECONDS
+from burnish.llvm.run.stopwatch import SECONDS, measurement_lock, quiet_core
 
 FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"
 

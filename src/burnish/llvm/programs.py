@@ -18,10 +18,10 @@ def load_program(
     """Read a C, C++, .ll or .bc file as a program of the LLVM tasks; its digest is the same in any folder.
 
     Args:
-        path: The file.
+        path: The file; a relative one starts at `directory`.
         arguments: clang's options for C and C++.
         level: The optimization level of clang's front end; it has no effect on .ll and .bc.
-        directory: The working directory of clang; a relative `path` starts here.
+        directory: The working directory of clang.
 
     Raises:
         InputError: the file does not exist, is of another kind, or clang rejects it.
@@ -40,11 +40,7 @@ def load_program(
 
 
 def link_programs(programs: Sequence[Program]) -> Program:
-    """Link several programs into one; if one defines `main`, all other symbols become internal.
-
-    Raises:
-        InputError: the programs cannot be linked, for example because two define the same symbol.
-    """
+    """Link several programs into one; if one defines `main`, all other symbols become internal."""
     from burnish import _native
 
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import platform
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -32,9 +33,6 @@ def find_tool(name: str) -> Path:
     """Return the path of clang, clang++, ld.lld, opt, ...
 
     Searches the Python environment of burnish first, then PATH.
-
-    Raises:
-        MissingTool: the tool is in neither.
     """
     here = Path(sysconfig.get_path("scripts")) / name
     if here.exists():
@@ -54,7 +52,6 @@ def compile_to_bitcode(
     """Return the bitcode of a C or C++ file from clang's front end, before any pass.
 
     Args:
-        source: A C or C++ file.
         arguments: clang's own options (-I, -D, -std, -m, ...).
         level: "O0" ... "Oz", for the front end: it decides function attributes and macros.
         directory: The working directory of clang. The bitcode contains the source's name as given here. So
@@ -64,8 +61,8 @@ def compile_to_bitcode(
         CompileError: clang rejects the file; the message is clang's output.
         InputError: the file does not exist, or is not C or C++.
     """
-    command = [*_front_end(source, arguments, level, directory), str(source)]
-    done = subprocess.run([*command, "-o", "-"], cwd=directory, capture_output=True, check=False)
+    command = [*_front_end(source, arguments, level, directory), str(source), "-o", "-"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
     if done.returncode:
         raise _rejected(source, done.stderr.decode(errors="replace"), arguments)
     return done.stdout
@@ -100,11 +97,7 @@ def compile_anywhere(
 
 
 def _front_end(source: Path, arguments: Sequence[str], level: str, directory: Path | None) -> list[str]:
-    """Return the command that compiles a file, without the file's name at its end.
-
-    Raises:
-        InputError: the file does not exist, or is not C or C++.
-    """
+    """Return the command that compiles a file, without the file's name at its end."""
     if not (directory or Path()).joinpath(source).is_file():
         raise InputError(f"{source}: no such file")
     if source.suffix not in C_SUFFIXES | CXX_SUFFIXES:
@@ -128,13 +121,17 @@ def _rejected(source: Path, report: str, arguments: Sequence[str]) -> CompileErr
     return CompileError(f"{source}: clang failed\n{report}\n{_hint(report, arguments)}".rstrip())
 
 
+def first_error(report: str) -> str:
+    """Return the text of the first error in clang's output; without an error, the last line."""
+    if found := re.search(r"error: (.*)", report):
+        return found[1]
+    return report.strip().rpartition("\n")[2]
+
+
 def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:
     """Compile bitcode to an object file with clang's code generation, without running a pass.
 
-    Args:
-        bitcode: An optimized module.
-        arguments: clang's own options; only those for code generation have an effect.
-        level: "O0" ... "Oz".
+    Of clang's own options in `arguments`, only those for code generation have an effect.
 
     Raises:
         CompileError: clang rejects the bitcode; the message is clang's output.
@@ -153,9 +150,6 @@ def cxx_library_options(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
     They select the system's libstdc++ if clang can use it. If the arguments name a library, there are no
     options. The launcher decides for burnish c++ and for this function: native/launcher/libraries.cpp.
-
-    Raises:
-        MissingTool: the launcher is not installed.
     """
     command = [str(find_tool("burnish-c++")), "--print-library-options", *arguments]
     return tuple(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())

@@ -5,6 +5,8 @@ import pytest
 
 Tree = Callable[[Mapping[str, str]], Path]
 
+PADDING = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:

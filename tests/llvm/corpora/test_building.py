@@ -17,15 +17,13 @@ from burnish.llvm.corpora.building import FileGroup, PackageJob, PackProgress, b
 from burnish.llvm.corpora.pack import PackRow
 from burnish.llvm.corpora.public import package_job
 from burnish.llvm.corpora.store import open_corpus
-from tests.llvm.corpora.conftest import Tree
+from tests.llvm.corpora.conftest import PADDING, Tree
 from tests.llvm.corpora.sdists import make_package
 from tests.waiting import wait_until
 
-BODY = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
-
 
 def source(number: int) -> str:
-    return f"int answer_{number}(int x) {{ return x * {number} + 7; }}\n{BODY}"
+    return f"int answer_{number}(int x) {{ return x * {number} + 7; }}\n{PADDING}"
 
 
 Plan = Callable[..., PackageJob]
@@ -39,7 +37,7 @@ def package(tree: Tree) -> Plan:
         for number in range(3):
             code = '#include "config.h"\n' + source(10 * folder + number)
             files[f"f{folder}/{number}.c"] = code
-    files["f0/bad.c"] = "int bad = ;\n" + BODY
+    files["f0/bad.c"] = "int bad = ;\n" + PADDING
     root = tree(files)
     return lambda **changes: package_job(root, make_package(b"", **changes))
 
@@ -184,16 +182,11 @@ def test_what_is_said_to_be_repeated_but_does_not_compile_has_failed(tmp_path: P
     assert [row.status for row in open_corpus(tmp_path / "corpus").rows] == ["failed"]
 
 
-def dies(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[PackRow, bytes]]]:
-    """Compile made-up files; one of them kills its process."""
+def made_up(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[PackRow, bytes]]]:
+    """Compile made-up files; one kills its process, another takes a minute."""
     for path in paths:
         if path == "deadly":
             os.kill(os.getpid(), signal.SIGKILL)
-        yield [(PackRow("p", path, "train", "c", "failed", "made up"), b"")]
-
-
-def hangs(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[PackRow, bytes]]]:
-    for path in paths:
         time.sleep(60 if path == "endless" else 0)
         yield [(PackRow("p", path, "train", "c", "failed", "made up"), b"")]
 
@@ -206,12 +199,8 @@ def reasons(folder: Path) -> dict[str, str]:
 def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(
     tmp_path: Path, processes: int
 ) -> None:
-    paths = ("a", "deadly", "z")
-    build(
-        tmp_path,
-        [PackageJob("p", "r", (FileGroup("1", paths, dies), FileGroup("2", ("b",), dies)))],
-        processes=processes,
-    )
+    groups = FileGroup("1", ("a", "deadly", "z"), made_up), FileGroup("2", ("b",), made_up)
+    build(tmp_path, [PackageJob("p", "r", groups)], processes=processes)
     found = reasons(tmp_path)
     assert found.pop("deadly").startswith("killed its process: the compiler process ended by signal SIGKILL")
     assert found == dict.fromkeys("abz", "made up")
@@ -219,7 +208,7 @@ def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(
 
 def test_a_file_that_takes_too_long_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "LIMITS", replace(building.LIMITS, deadline_seconds=5.0))
-    build(tmp_path, [PackageJob("p", "r", (FileGroup("1", ("a", "endless", "z"), hangs),))])
+    build(tmp_path, [PackageJob("p", "r", (FileGroup("1", ("a", "endless", "z"), made_up),))])
     assert reasons(tmp_path) == {"a": "made up", "endless": "took too long", "z": "made up"}
 
 

@@ -14,22 +14,7 @@ def read(tmp_path: Path, entries: object) -> list[Command]:
 
 
 def test_arguments_lose_what_only_a_build_needs(tmp_path: Path) -> None:
-    words = [
-        "cc",
-        "-Iinclude",
-        "-DX=1",
-        "-O3",
-        "-g",
-        "-c",
-        "-o",
-        "a.o",
-        "-MD",
-        "-MF",
-        "a.d",
-        "-MT",
-        "a.o",
-        "a.c",
-    ]
+    words = "cc -Iinclude -DX=1 -O3 -g -c -o a.o -MD -MF a.d -MT a.o a.c".split()
     (command,) = read(tmp_path, [{"directory": str(tmp_path), "file": "a.c", "arguments": words}])
     assert (command.name, command.source, command.directory) == ("a.c", "a.c", tmp_path)
     assert command.arguments == ("-Iinclude", "-DX=1")

@@ -40,18 +40,14 @@ def test_the_second_fetch_asks_nobody(tmp_path: Path) -> None:
     assert index.asked == 1
 
 
-def test_an_archive_that_is_there_is_not_downloaded_again(tmp_path: Path) -> None:
-    (tmp_path / "tiny-1.0.tar.gz").write_bytes(SDIST)
+@pytest.mark.parametrize(("there", "asked"), [(SDIST, 0), (SDIST[:-3], 1)], ids=["whole", "damaged"])
+def test_an_archive_is_downloaded_again_only_if_it_is_damaged(
+    tmp_path: Path, there: bytes, asked: int
+) -> None:
+    (tmp_path / "tiny-1.0.tar.gz").write_bytes(there)
     index = Index()
     assert (fetch(make_package(SDIST), tmp_path, download=index) / "a.c").is_file()
-    assert index.asked == 0
-
-
-def test_a_damaged_archive_is_downloaded_again(tmp_path: Path) -> None:
-    (tmp_path / "tiny-1.0.tar.gz").write_bytes(SDIST[:-3])
-    index = Index()
-    assert (fetch(make_package(SDIST), tmp_path, download=index) / "a.c").is_file()
-    assert index.asked == 1
+    assert index.asked == asked
     assert (tmp_path / "tiny-1.0.tar.gz").read_bytes() == SDIST
 
 

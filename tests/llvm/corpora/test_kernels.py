@@ -24,19 +24,14 @@ from burnish.llvm.corpora.kernels import (
     kernels,
     load_kernel,
 )
-from burnish.llvm.corpora.module_source import ModuleSource
-from burnish.llvm.corpora.references import resolve, resolve_one
+from burnish.llvm.corpora.references import ModuleSource, resolve, resolve_one
 from burnish.llvm.toolchain import find_tool
 from tests.sources import workload_of
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror")
 # clang's own runtimes; the unwinder of the system, as that of clang's wheel is not on the loader's path
 SANITIZERS = (
-    "-g",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-    "--rtlib=libgcc",
-    "--unwindlib=libgcc",
+    "-g -fsanitize=address,undefined -fno-sanitize-recover=all --rtlib=libgcc --unwindlib=libgcc".split()
 )
 NAMES = kernel_names()
 
@@ -75,7 +70,7 @@ def test_every_file_is_listed_and_every_kernel_is_described() -> None:
     assert len({kernel.description for kernel in kernels()}) == len(NAMES)
     for kernel in kernels():
         assert kernel.area and len(kernel.description) > 20
-        assert kernel.sizes == ("small", "medium", "large")
+        assert [run.name for run in kernel.runs] == ["small", "medium", "large"]
         assert all(run.expected for run in kernel.runs)
 
 

@@ -16,7 +16,6 @@ from burnish.llvm.corpora.mlgo import (
     MlgoModule,
     cc1_options,
     combine_mlgo,
-    level_of,
     read_mlgo,
     write_mlgo,
 )
@@ -152,7 +151,7 @@ def test_corpora_are_combined(tmp_path: Path) -> None:
 def test_options_of_the_driver_are_those_of_no_single_file() -> None:
     options = cc1_options(("-Oz", "-fno-plt"))
     assert options[0] == "-cc1"
-    assert level_of(options) == "Oz"
+    assert "-Oz" in options
     assert not [
         word
         for word in options

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import main
-from burnish.llvm.corpora.compile_commands import read_compile_commands, read_left_out
-from burnish.llvm.corpora.precompiled import makes_pch, without_pch
+from burnish.llvm.corpora.compile_commands import makes_pch, read_compile_commands, read_left_out, without_pch
 from burnish.llvm.corpora.references import resolve_one
 
 HEADER = "#pragma once\ninline int twice(int x) { return 2 * x; }\n"

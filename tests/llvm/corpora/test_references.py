@@ -7,20 +7,20 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.llvm.corpora import references
 from burnish.llvm.corpora.manifest import split_version
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.llvm.corpora.references import expand, is_reference, resolve, resolve_one, with_version
+from burnish.llvm.corpora.references import ModuleSource, is_reference, resolve, resolve_one
 from burnish.llvm.corpora.splits import write_splits
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
-from tests.llvm.corpora.conftest import Tree
+from tests.llvm.corpora.conftest import PADDING, Tree
 from tests.sources import DATA
 
-MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
+SOURCE = ModuleSource("Oz")
 
 
 @pytest.fixture
 def folder(tree: Tree, tmp_path: Path) -> Path:
     root = tree(
         {
-            f"src/{name}.c": f"int {name}(int x) {{ return x + {len(name)}; }}\n{MORE}"
+            f"src/{name}.c": f"int {name}(int x) {{ return x + {len(name)}; }}\n{PADDING}"
             for name in ("one", "three")
         }
     )
@@ -48,12 +48,12 @@ def test_a_public_split_is_kept_with_its_version(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "default_folder", lambda: tmp_path)
-    assert with_version("corpus:train") == "corpus:train@1"
-    assert with_version("corpus:test") == f"corpus:test@{split_version('test')}"
+    assert SOURCE.pinned("corpus:train") == "corpus:train@1"
+    assert SOURCE.pinned("corpus:test") == f"corpus:test@{split_version('test')}"
     for other in ("corpus:test@1", "corpus:lz4", f"corpus@{folder}:val", "kernels:fft", "random:7", "hot.c"):
-        assert with_version(other) == other
+        assert SOURCE.pinned(other) == other
     write_splits(tmp_path, {"lz4": "train"}, 0)
-    assert with_version("corpus:train") == "corpus:train"
+    assert SOURCE.pinned("corpus:train") == "corpus:train"
 
 
 def test_one_program_of_a_corpus(folder: Path) -> None:
@@ -145,11 +145,11 @@ def project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_is_its_c_and_cpp_files(project: Path) -> None:
-    assert expand(".") == ["app/main.cpp", "lib/scale.c"]
-    assert expand("lib") == ["lib/scale.c"] == expand("lib/")
+    assert SOURCE.expand(".") == ["app/main.cpp", "lib/scale.c"]
+    assert SOURCE.expand("lib") == ["lib/scale.c"] == SOURCE.expand("lib/")
     assert names("app") == ["app/main.cpp"]
     with pytest.raises(InputError, match="build: there is no C or C"):
-        expand("build")
+        SOURCE.expand("build")
 
 
 def test_a_compilation_database_is_its_files_each_with_its_own_options(
@@ -157,7 +157,7 @@ def test_a_compilation_database_is_its_files_each_with_its_own_options(
 ) -> None:
     database = "build/compile_commands.json"
     expected = [f"{database}:{name}" for name in ("app/main.cpp", "lib/scale.c", "lib/scale.c@2")]
-    assert expand(database) == expected == names(database)
+    assert SOURCE.expand(database) == expected == names(database)
     assert all(map(is_reference, expected))
     three, four = map(resolve_one, expected[1:])
     assert three.digest == resolve_one("lib/scale.c", ["-DFACTOR=3", "-Ilib/include"]).digest != four.digest

@@ -8,15 +8,7 @@ import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.llvm.corpora import manifest
-from burnish.llvm.corpora.pack import (
-    SUFFIX,
-    PackRow,
-    compiled_row,
-    compress,
-    read_pack,
-    read_program,
-    write_pack,
-)
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, packed, read_pack, read_program, write_pack
 from burnish.llvm.corpora.splits import write_splits
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.toolchain import compile_to_bitcode
@@ -29,8 +21,7 @@ BITCODE = {name: compile_to_bitcode(DATA / name) for name in SOURCES}
 
 
 def item(package: str, path: str, content: bytes, split: str = "train") -> tuple[PackRow, bytes]:
-    row = compiled_row(PackRow(package, path, split, "c", "compiled"), content)
-    return row, compress(content)
+    return packed(PackRow(package, path, split, "c", "compiled"), content)
 
 
 def failed(package: str, path: str, split: str = "train") -> tuple[PackRow, bytes]:
@@ -82,14 +73,14 @@ def test_the_same_content_is_stored_once(tmp_path: Path) -> None:
     write_pack(tmp_path / "a.pack", "a", "r", [item("a", f"{n}.c", content) for n in range(9)])
     write_pack(tmp_path / "b.pack", "b", "r", [item("b", "0.c", content)])
     assert (tmp_path / "a.pack").stat().st_size < (tmp_path / "b.pack").stat().st_size + 600
-    assert {program.content for program in open_corpus(tmp_path).package("a")} == {content}
+    assert {program.content for program in open_corpus(tmp_path).part("a")} == {content}
 
 
 def test_splits_packages_and_names(folder: Path) -> None:
     corpus = open_corpus(folder)
     assert len(corpus.split("train")) == 2
     assert [program.name for program in corpus.split("test")] == ["two/recursion.c"]
-    assert len(corpus.package("one").rows) == 3
+    assert len(corpus.part("one").rows) == 3
     assert corpus.find("two/recursion.c").content == BITCODE["recursion.c"]
 
 
@@ -129,7 +120,7 @@ def test_splits_of_one_s_own_have_no_versions(grown: Path) -> None:
     ("ask", "hint"),
     [
         (lambda corpus: corpus.split("trian"), "did you mean 'train'"),
-        (lambda corpus: corpus.package("on"), "did you mean 'one'"),
+        (lambda corpus: corpus.part("on"), "did you mean 'one'"),
         (lambda corpus: corpus.find("one/matrix.c"), "did you mean 'one/src/matrix.c'"),
         (lambda corpus: corpus.find("one/src/bad.c"), "failed: expected ';'"),
     ],
@@ -259,9 +250,10 @@ def test_a_pack_that_was_rebuilt_is_to_be_opened_again(
 
 def test_another_program_at_the_place_of_a_frame_is_not_returned(tmp_path: Path) -> None:
     """The rows of both packs have the same length, so the frame of one is read with the row of the other."""
+    _, frame = item("a", "x.c", BITCODE["matrix.c"])
     for digest in "ab":
         row = PackRow("a", "x.c", "train", "c", "compiled", digest=digest * 32, instructions=1)
-        write_pack(tmp_path / f"{digest}.pack", "a", "r", [(row, compress(BITCODE["matrix.c"]))])
+        write_pack(tmp_path / f"{digest}.pack", "a", "r", [(row, frame)])
     row, content_at = read_pack(tmp_path / "a.pack").rows[0], read_pack(tmp_path / "a.pack").content_at
     with pytest.raises(InputError, match="was rebuilt since"):
         read_program(tmp_path / "b.pack", content_at, row)

@@ -10,11 +10,10 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
-from tests.llvm.corpora.conftest import Tree
+from tests.llvm.corpora.conftest import PADDING, Tree
 
-MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
-TWO = "int twice(int x) { return 2 * x; }\nint thrice(int x) { return 3 * x; }\n" + MORE
-MAIN = "int twice(int);\nint main(int argc, char **argv) { return twice(argc); }\n" + MORE
+TWO = "int twice(int x) { return 2 * x; }\nint thrice(int x) { return 3 * x; }\n" + PADDING
+MAIN = "int twice(int);\nint main(int argc, char **argv) { return twice(argc); }\n" + PADDING
 
 Build = Callable[..., Corpus]
 
@@ -39,7 +38,7 @@ def functions(program: Program) -> list[str]:
 
 
 def test_a_folder_of_c_cxx_and_ir(tree: Tree, corpus: Build) -> None:
-    root = tree({"a.c": TWO, "lib/b.cc": TWO, "lib/bad.c": "int bad = ;\n" + MORE})
+    root = tree({"a.c": TWO, "lib/b.cc": TWO, "lib/bad.c": "int bad = ;\n" + PADDING})
     (root / "c.ll").write_text("define i32 @f() {\n  ret i32 1\n}\n")
     found = corpus(root)
     assert statuses(found) == {
@@ -53,12 +52,12 @@ def test_a_folder_of_c_cxx_and_ir(tree: Tree, corpus: Build) -> None:
 
 
 def test_clang_s_first_error_is_kept(tree: Tree, corpus: Build) -> None:
-    (row,) = corpus(tree({"bad.c": "int bad = ;\n" + MORE})).rows
+    (row,) = corpus(tree({"bad.c": "int bad = ;\n" + PADDING})).rows
     assert row.reason == "expected expression"
 
 
 def test_options_for_clang_are_used(tree: Tree, corpus: Build) -> None:
-    found = corpus(tree({"a.c": "int f(void) { return ANSWER; }\n" + MORE}), clang=("-DANSWER=42",))
+    found = corpus(tree({"a.c": "int f(void) { return ANSWER; }\n" + PADDING}), clang=("-DANSWER=42",))
     assert "ret i32 42" in _native.Module(found[0].content).print()
 
 
@@ -71,7 +70,7 @@ def test_nothing_is_written_into_the_folder(tree: Tree, corpus: Build) -> None:
 
 def test_a_compilation_database(tree: Tree, corpus: Build) -> None:
     root = tree(
-        {"src/a.c": "#include <x.h>\nint f(void) { return X + Y; }\n" + MORE, "inc/x.h": "#define X 1\n"}
+        {"src/a.c": "#include <x.h>\nint f(void) { return X + Y; }\n" + PADDING, "inc/x.h": "#define X 1\n"}
     )
     words = ["gcc", "-I../inc", "-DY=2", "-fno-such-option-of-gcc", "-c", "../src/a.c", "-o", "a.o"]
     entries = [
@@ -108,7 +107,7 @@ def test_bitcode_that_kills_llvm_is_recorded(tree: Tree, corpus: Build, tmp_path
 
 
 def test_a_whole_program(tree: Tree, corpus: Build) -> None:
-    root = tree({"lib.c": TWO, "main.c": MAIN, "bad.c": "int bad = ;\n" + MORE})
+    root = tree({"lib.c": TWO, "main.c": MAIN, "bad.c": "int bad = ;\n" + PADDING})
     found = corpus(root, link=True)
     assert statuses(found) == {"linked": "compiled", "bad.c": "failed"}
     assert sorted(functions(found.find("package/linked"))) == ["main", "thrice", "twice"]
@@ -121,7 +120,7 @@ def test_files_that_do_not_link_are_an_error(tree: Tree, corpus: Build) -> None:
 
 
 def test_each_function_is_a_program(tree: Tree, corpus: Build) -> None:
-    found = corpus(tree({"a.c": TWO, "b.c": "int x;\n" + MORE}), functions="")
+    found = corpus(tree({"a.c": TWO, "b.c": "int x;\n" + PADDING}), functions="")
     assert statuses(found) == {"a.c:twice": "compiled", "a.c:thrice": "compiled", "b.c": "skipped"}
     assert functions(found.find("package/a.c:thrice")) == ["thrice"]
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from burnish import _native
-from burnish.llvm.representations import ProgramGraph, Vocabulary, program_graph, shipped_vocabulary
-from burnish.llvm.representations.graph import FLOWS, KINDS
-from burnish.llvm.representations.vocabulary import EXTERNAL, UNKNOWN
+from burnish.llvm.representations.graph import FLOWS, KINDS, ProgramGraph, program_graph
+from burnish.llvm.representations.vocabulary import EXTERNAL, UNKNOWN, Vocabulary, shipped_vocabulary
 
 DATA = Path(__file__).parent / "data"
 DRAWN = sorted(path.stem for path in DATA.glob("*.graph"))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish import _native
-from burnish.llvm.representations import program_graph
-from burnish.llvm.representations.graph import FLOWS
+from burnish.llvm.representations.graph import FLOWS, program_graph
 
 OPCODES = ("add", "sub", "mul", "and", "or", "xor")
 CONTROL, DATA, CALL, _ = range(len(FLOWS))

@@ -13,8 +13,14 @@ import pytest
 from burnish import _native
 from burnish.core.errors import MissingTool, ProgramError
 from burnish.core.program import Program
-from burnish.llvm.representations import ProgramGraph, block_graph, call_graph, program_graph
-from burnish.llvm.representations.graph import FLOWS, KINDS
+from burnish.llvm.representations.graph import (
+    FLOWS,
+    KINDS,
+    ProgramGraph,
+    block_graph,
+    call_graph,
+    program_graph,
+)
 from tests.sources import FILES, program
 
 DATA = Path(__file__).parent / "data"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from burnish import _native
 from burnish.core.errors import InputError
-from burnish.llvm.representations import (
+from burnish.llvm.representations.graph import by_function, program_graph, tokens
+from burnish.llvm.representations.vocabulary import (
+    EXTERNAL,
+    FUNCTION,
+    SIZE,
+    UNKNOWN,
     Vocabulary,
-    by_function,
     load_vocabulary,
     most_frequent,
-    program_graph,
     shipped_vocabulary,
-    tokens,
 )
-from burnish.llvm.representations.vocabulary import EXTERNAL, FUNCTION, SIZE, UNKNOWN, unknown_share
 from tests.sources import FILES, program
 
 DATA = Path(__file__).parent / "data"
@@ -29,7 +29,6 @@ def test_most_frequent_first_then_by_text() -> None:
     vocabulary = most_frequent(counts, at_least=2, origin="a test")
     assert vocabulary.texts == (UNKNOWN, EXTERNAL, FUNCTION, "add", "br", "ret")
     assert vocabulary.lookup(["ret", "rare", UNKNOWN, "add"]).tolist() == [5, 0, 0, 3]
-    assert unknown_share(vocabulary, ["rare", "add"], np.array([0, 1, 1, 1])) == 0.25
 
 
 def test_saved_vocabulary_is_read_again(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import tempfile
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ import pytest
 
 from burnish.core.errors import CompileError, Miscompiled
 from burnish.core.program import Workload
+from burnish.llvm.programs import load_program
 from burnish.llvm.run import Execution, stopwatch
-from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.running import RunLimits
-from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
+from burnish.llvm.run.stopwatch import REPEATS, Stopwatch, measurement_lock, quiet_core
 from burnish.llvm.toolchain import bitcode_to_object
 from tests.llvm.run.programs import run
 from tests.sources import program
@@ -100,16 +100,14 @@ def test_real_runs_are_timed_and_checked(thing: bytes, other: bytes) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_candidate_that_hangs_is_miscompiled(monkeypatch: pytest.MonkeyPatch, thing: bytes) -> None:
+def test_candidate_that_hangs_is_miscompiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thing: bytes
+) -> None:
     monkeypatch.setattr(stopwatch, "limits_after", lambda _: RunLimits(timeout_seconds=0.3))
     wrong = b"int main(void) { for (volatile int i = 0;; i++); }"
     watch = Stopwatch(Workload((run("work", "10"),)), lambda: thing)
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "a.c")
-        source.write_bytes(wrong)
-        from burnish.llvm.programs import load_program
-
-        hanging = bitcode_to_object(load_program(source).content, level="O1")
+    (tmp_path / "a.c").write_bytes(wrong)
+    hanging = bitcode_to_object(load_program(tmp_path / "a.c").content, level="O1")
     with pytest.raises(Miscompiled, match="input 'work 10': not finished within"):
         watch.measure(hanging)
 
@@ -147,6 +145,4 @@ def test_one_process_at_a_time_is_alone() -> None:
 
 
 def test_quiet_core_is_one_of_ours() -> None:
-    import os
-
     assert quiet_core() in os.sched_getaffinity(0)

@@ -37,7 +37,7 @@ def test_object_is_clangs(name: str, level: str) -> None:
 @pytest.mark.parametrize("level", [level for level in LEVELS if level != "O0"])
 @pytest.mark.parametrize("name", ALL)
 def test_one_front_end_serves_every_level(name: str, level: str) -> None:
-    """At -O0 clang's front end emits other code: see burnish.llvm.modules.baselines."""
+    """At -O0 clang's front end emits other code: see burnish.llvm.modules.session.baselines."""
     emitted = open_baseline(program(name, "Oz"), level).object_code()
     assert emitted == tool_command(name, level)
 

@@ -8,7 +8,7 @@ import pytest
 
 from burnish import _native
 from burnish.core.program import Program
-from burnish.llvm.modules.computed_gotos import ROOT, losses
+from burnish.llvm.modules.objectives import ROOT, goto_losses
 from burnish.llvm.modules.session import ModuleSession, open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode
 from burnish.tasks.llvm_codegen.session import open_codegen
@@ -61,9 +61,9 @@ def interpreter(tmp_path: Path) -> ModuleSession:
 
 
 def test_half_of_the_places_is_6_percent() -> None:
-    half = losses({"run": 7, "more": 9, "new": 1}, {"run": 14, "more": 8, "gone": 3})
+    half = goto_losses({"run": 7, "more": 9, "new": 1}, {"run": 14, "more": 8, "gone": 3})
     assert half == {"run": pytest.approx(1.0595, abs=1e-4)}
-    assert losses({"run": 0}, {"run": 14}) == {}  # it goes on in another way
+    assert goto_losses({"run": 0}, {"run": 14}) == {}  # it goes on in another way
 
 
 def test_each_operation_goes_on_from_a_place_of_its_own(interpreter: ModuleSession) -> None:

@@ -18,7 +18,7 @@ from burnish.cli import main
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.core.registry import load_task
-from burnish.llvm.modules.outputs import write_object
+from burnish.llvm.modules.parts import write_object
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode, find_tool
 from burnish.tasks.llvm_codegen.outputs import write_object as write_decided

@@ -9,8 +9,9 @@ import pytest
 from burnish.core.objective import GraphArrays
 from burnish.envs.env import Env
 from burnish.llvm.modules.session import ModuleSession
-from burnish.llvm.representations import block_graph, call_graph, program_graph, shipped_vocabulary, tokens
+from burnish.llvm.representations.graph import block_graph, call_graph, program_graph, tokens
 from burnish.llvm.representations.ir2vec import program_vector
+from burnish.llvm.representations.vocabulary import shipped_vocabulary
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import program
 

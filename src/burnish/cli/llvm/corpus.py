@@ -28,12 +28,12 @@ from burnish.files import default_cache
 from burnish.llvm.corpora.building import build
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.kernels import Kernel, kernels
-from burnish.llvm.corpora.manifest import Package, find_package
+from burnish.llvm.corpora.manifest import SPLITS, Package, find_package
 from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, combine_mlgo, write_mlgo
 from burnish.llvm.corpora.public import default_folder, package_job, packages_of
 from burnish.llvm.corpora.random_modules import SIZE, random_job
 from burnish.llvm.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
-from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.corpora.workloads import Recipe, workloads
 

@@ -11,9 +11,9 @@ import numpy as np
 from burnish.cc.build_summary import reason_kind
 from burnish.console.table_forms import AS_TABLE, TableForm
 from burnish.console.tables import TextTable, figures, names, texts
+from burnish.llvm.corpora import SPLITS, Corpus
 from burnish.llvm.corpora.kernels import Kernel
 from burnish.llvm.corpora.pack import PackRow
-from burnish.llvm.corpora.store import SPLITS, Corpus
 from burnish.llvm.corpora.workloads import Recipe
 
 MOST_REASONS = 12

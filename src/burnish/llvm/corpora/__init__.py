@@ -1,18 +1,18 @@
 """Corpora of programs, on disk and by name: pinned C and C++ packages, a user's files, random programs."""
 
-from burnish.llvm.corpora.demo import demo_units
 from burnish.llvm.corpora.fetch import fetch
-from burnish.llvm.corpora.manifest import Package, find_package, load_manifest
+from burnish.llvm.corpora.manifest import SPLITS, Package, find_package, load_manifest
+from burnish.llvm.corpora.public import demo_units
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.corpora.references import resolve
 from burnish.llvm.corpora.store import Corpus, open_corpus
-from burnish.llvm.corpora.units import Failed, Skipped, Unit, translation_units
+from burnish.llvm.corpora.units import NotCompiled, Unit, translation_units
 
 __all__ = [
+    "SPLITS",
     "Corpus",
-    "Failed",
+    "NotCompiled",
     "Package",
-    "Skipped",
     "Unit",
     "demo_units",
     "fetch",

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError
-from burnish.llvm.corpora.pack import SUFFIX, PackRow, compiled_row, compress, items_of, read_pack, write_pack
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, items_of, packed, read_pack, write_pack
 from burnish.workers.worker import Limits, Worker, wait
 
 WORK = "building"
@@ -29,7 +29,10 @@ LOOK_SECONDS = 0.2  # longest time between two updates of the progress
 
 Item = tuple[PackRow, bytes]  # a row with its bitcode or compressed frame; b"" if the row is not a program
 Compile = Callable[[tuple[str, ...], Path], Iterator[list[Item]]]
-"""Yields a non-empty list of rows for each path, in order. The folder is for generated files like headers."""
+"""Yields a non-empty list of rows for each path, in order; the build adds the package and the split.
+
+The folder is for generated files like headers.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,6 @@ class FileGroup:
     split: str = "train"
     weight: int = 0  # bytes of source: the heaviest parts come first
 
-    @property
-    def file(self) -> str:
-        """Return the file name of the group's pack."""
-        return hashlib.blake2b(self.key.encode(), digest_size=10).hexdigest() + SUFFIX
-
 
 @dataclass(frozen=True)
 class PackageJob:
@@ -55,11 +53,6 @@ class PackageJob:
     name: str
     recipe: str  # digest of everything that the package's content depends on
     parts: tuple[FileGroup, ...]
-
-    @property
-    def files(self) -> int:
-        """Return the number of files."""
-        return sum(len(part.paths) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -87,11 +80,10 @@ def build(
     progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> None:
-    """Build the packs that are missing or that another recipe built.
+    """Build the packs that are missing or that another recipe built; packs of other packages stay.
 
     Args:
         folder: The corpus; made if it does not exist.
-        jobs: The packages to build. Packs of other packages stay.
         processes: Number of processes; by default one for each core that this process may use.
         progress: Called after every file.
         again: Also rebuild existing packs.
@@ -124,26 +116,25 @@ class _Build:
         self._queue: list[tuple[PackageJob, FileGroup]] = []
         self._workers: list[Worker] = []
         for job in jobs:
-            self._plan(job)
+            if self._is_built(folder / f"{job.name}{SUFFIX}", job):
+                self._done_packages += 1
+                continue
+            parts = [part for part in job.parts if not self._is_built(_pack_of(folder, job, part), job)]
+            self._queue += [(job, part) for part in parts]
+            self._missing[job.name] = len(parts)
+            if not parts:
+                self._finish(job)
         self._resumed = sum(self._statuses.values())
         self._queue.sort(key=lambda pair: (-pair[1].weight, pair[0].name, pair[1].key))
 
-    def _plan(self, job: PackageJob) -> None:
-        if (rows := _built(self._folder / f"{job.name}{SUFFIX}", job.recipe)) is not None:
-            self._statuses.update(row.status for row in rows)
-            self._done_packages += 1
-            return
-        missing = 0
-        for part in job.parts:
-            rows = _built(self._target(job, part), job.recipe)
-            if rows is None:
-                missing += 1
-                self._queue.append((job, part))
-            else:
-                self._statuses.update(row.status for row in rows)
-        self._missing[job.name] = missing
-        if not missing:
-            self._finish(job)
+    def _is_built(self, path: Path, job: PackageJob) -> bool:
+        """Return whether a job's recipe built a pack, and count its files if it did."""
+        with contextlib.suppress(InputError):
+            pack = read_pack(path)
+            if pack.recipe == job.recipe:
+                self._statuses.update(row.status for row in pack.rows)
+                return True
+        return False
 
     def run(self, processes: int) -> None:
         """Send the parts to worker processes until all are finished."""
@@ -158,9 +149,14 @@ class _Build:
                     self._workers.append(worker)
                 busy[worker] = task
                 task.send(worker)
-            for worker in {**dict.fromkeys(wait(list(busy), LOOK_SECONDS)), **dict.fromkeys(_overdue(busy))}:
+            answered = wait(list(busy), LOOK_SECONDS)
+            overdue = [worker for worker, task in busy.items() if task.overdue]
+            for worker in dict.fromkeys([*answered, *overdue]):
                 if self._answer(worker, busy[worker]):
-                    self._finished(busy.pop(worker).job)
+                    job = busy.pop(worker).job
+                    self._missing[job.name] -= 1
+                    if not self._missing[job.name]:
+                        self._finish(job)
             self._tell()
 
     def _answer(self, worker: Worker, task: _Task) -> bool:
@@ -178,26 +174,19 @@ class _Build:
             self._statuses[status] += 1
         return not more
 
-    def _finished(self, job: PackageJob) -> None:
-        self._missing[job.name] -= 1
-        if not self._missing[job.name]:
-            self._finish(job)
-
     def _finish(self, job: PackageJob) -> None:
         """Combine a package's parts into its pack."""
-        items = [item for part in job.parts for item in items_of(read_pack(self._target(job, part)))]
+        packs = [read_pack(_pack_of(self._folder, job, part)) for part in job.parts]
+        items = [item for pack in packs for item in items_of(pack)]
         write_pack(self._folder / f"{job.name}{SUFFIX}", job.name, job.recipe, items)
         shutil.rmtree(self._folder / WORK / job.name, ignore_errors=True)
         self._done_packages += 1
 
-    def _target(self, job: PackageJob, part: FileGroup) -> Path:
-        return self._folder / WORK / job.name / part.file
-
     def _tell(self) -> None:
         if self._report:
-            done, files = sum(self._statuses.values()), sum(job.files for job in self._jobs)
-            packages = len(self._jobs), self._done_packages
-            self._report(PackProgress(*packages, files, done, self._resumed, dict(+self._statuses)))
+            files = sum(len(part.paths) for job in self._jobs for part in job.parts)
+            done = self._done_packages, files, sum(self._statuses.values())
+            self._report(PackProgress(len(self._jobs), *done, self._resumed, dict(+self._statuses)))
 
     def close(self) -> None:
         """End the worker processes."""
@@ -210,7 +199,7 @@ class _Task:
 
     def __init__(self, folder: Path, job: PackageJob, part: FileGroup) -> None:
         self.job, self._part = job, part
-        self._target = folder / WORK / job.name / part.file
+        self._target = _pack_of(folder, job, part)
         self._killers: dict[str, str] = {}  # path of a file that killed a worker -> reason
         self.statuses: Counter[str] = Counter()
         self.heard = time.monotonic()
@@ -245,7 +234,8 @@ def build_part(
     scratch = target.with_suffix("")
     shutil.rmtree(scratch, ignore_errors=True)  # left by a killed build
     for found in part.compile(tuple(path for path in part.paths if path not in killers), scratch):
-        kept = [_measured(*item) for item in found]
+        rows = [(replace(row, package=package, split=part.split), bitcode) for row, bitcode in found]
+        kept = [_packed(*item) for item in rows]
         items += kept
         yield kept[0][0].status
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -253,36 +243,22 @@ def build_part(
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _measured(row: PackRow, bitcode: bytes) -> Item:
-    """Return a row with its bitcode's digests and sizes, and the compressed frame."""
-    if not bitcode:
-        return row, b""
+def _packed(row: PackRow, bitcode: bytes) -> Item:
     try:
-        return compiled_row(row, bitcode), compress(bitcode)
+        return packed(row, bitcode) if bitcode else (row, b"")
     except InputError as error:
         return replace(row, status="failed", reason=str(error)), b""
 
 
-def _overdue(busy: Mapping[Worker, _Task]) -> list[Worker]:
-    return [worker for worker, task in busy.items() if task.overdue]
-
-
-def _built(path: Path, recipe: str) -> tuple[PackRow, ...] | None:
-    """Return the rows of a pack if this recipe built it, else None."""
-    with contextlib.suppress(InputError):
-        pack = read_pack(path)
-        if pack.recipe == recipe:
-            return pack.rows
-    return None
+def _pack_of(folder: Path, job: PackageJob, part: FileGroup) -> Path:
+    """Return the path of a finished part."""
+    name = hashlib.blake2b(part.key.encode(), digest_size=10).hexdigest()
+    return folder / WORK / job.name / f"{name}{SUFFIX}"
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder against other builds, and remove half-written files of killed builds.
-
-    Raises:
-        InputError: another build is running in the folder, or it cannot be written.
-    """
+    """Lock a folder against other builds, and remove half-written files of killed builds."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("w")

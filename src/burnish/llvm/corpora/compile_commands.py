@@ -1,8 +1,13 @@
-"""Reader of compile_commands.json: a project's compiler options, without those that only a build needs."""
+"""Reader of compile_commands.json: a project's compiler options, without those that only a build needs.
+
+Precompiled headers are replaced by the headers that they were compiled from: clang rejects those of other
+compilers, and including the header itself has the same effect.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -14,7 +19,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from burnish.core.errors import InputError
-from burnish.llvm.corpora.precompiled import header_of, makes_pch, pchs, without_pch
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, find_tool
 
 NAME = "compile_commands.json"
@@ -27,6 +31,11 @@ DROPPED = re.compile(
     r"-(c|S|E|M|MM|MD|MMD|MG|MP|MV|pipe|save-temps.*|O\w*|f(no-)?lto.*|g(?!cc-).*|flto|emit-llvm|Werror.*)$"
 )
 _Entry = tuple[str, str, tuple[str, ...]]  # directory, absolute file, options
+MAKES_PCH = ("-emit-pch", "-emit-module", "--precompile")
+PCH_SUFFIXES = (".pch", ".gch")
+XCLANG = "-Xclang"
+USES_PCH = "-include-pch"
+INCLUDE = "-include"
 UNKNOWN_ARGUMENT = re.compile(r"(?:unknown argument|unsupported option|unsupported argument)[^']*'([^']+)'")
 
 
@@ -53,11 +62,7 @@ def read_compile_commands(path: Path) -> list[Command]:
 
 
 def read_left_out(path: Path) -> list[tuple[str, str]]:
-    """Return the C and C++ files of a compilation database that are not programs, each with the reason.
-
-    Raises:
-        InputError: the file cannot be read, or is not a compilation database.
-    """
+    """Return the C and C++ files of a compilation database that are not programs, each with the reason."""
     return [(file, why) for entry in _entries(path) for file in entry[1:2] if (why := _why_not(entry))]
 
 
@@ -80,8 +85,9 @@ def _why_not(entry: _Entry) -> str:
     directory, _, options = entry
     if makes_pch(options):
         return "it makes a precompiled header, not an object"
-    if lost := [name for name in pchs(options) if not header_of(Path(directory, name))]:
-        return f"it begins with the precompiled header {lost[0]}, whose header is missing beside it"
+    for is_pch, name in _includes(options):
+        if is_pch and not _header_of(Path(directory, name)):
+            return f"it begins with the precompiled header {name}, whose header is missing beside it"
     return ""
 
 
@@ -123,6 +129,60 @@ def _named(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> Iterator[Comm
         yield Command(name, Path(directory), os.path.relpath(file, directory), options)
 
 
+def makes_pch(options: Sequence[str]) -> bool:
+    """Return whether a command precompiles a header, by its action or (as in CMake) by its language."""
+    languages = [after for word, after in itertools.pairwise(options) if word == "-x"]
+    languages += [word[2:] for word in options if word.startswith("-x") and len(word) > 2]
+    headers = any(language.endswith("-header") for language in languages[-1:])
+    return headers or any(word in MAKES_PCH for word in options)
+
+
+def _header_of(pch: Path) -> Path | None:
+    """Return the header of a precompiled header, by convention beside it; None if it is not there."""
+    header = pch.with_suffix("") if pch.suffix in PCH_SUFFIXES else None
+    return header if header and header.is_file() else None
+
+
+def without_pch(directory: str, options: Sequence[str]) -> tuple[str, ...]:
+    """Return the options with precompiled headers replaced by their headers.
+
+    For `-include NAME`, clang's driver takes NAME.pch if that exists. Passing the option by -Xclang makes
+    clang read NAME itself.
+    """
+    words = list(options)
+    result: list[str] = []
+    given = {word for is_pch, word in _includes(options) if not is_pch}
+    while words:
+        word = words.pop(0)
+        told = words[0] if word == XCLANG and words else word
+        if told not in (USES_PCH, INCLUDE) or not words:
+            result.append(word)
+            continue
+        if word == XCLANG:
+            del words[:1]
+        if words[:1] == [XCLANG]:
+            del words[:1]
+        name = words.pop(0) if words else ""
+        header = _header_of(Path(directory, name)) if told == USES_PCH else None
+        if told == USES_PCH and header is not None:
+            name = name[: -len(Path(name).suffix)]
+            if name in given or str(header) in given:
+                continue
+        elif not any(Path(directory, name + end).exists() for end in PCH_SUFFIXES) and word == INCLUDE:
+            result += [INCLUDE, name]
+            continue
+        result += [XCLANG, INCLUDE, XCLANG, name]
+    return tuple(result)
+
+
+def _includes(options: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    """Yield each file included before the source: true if it is precompiled, and its name."""
+    words = [word for word in options if word != XCLANG]
+    for word, after in itertools.pairwise(words):
+        if word in (USES_PCH, INCLUDE):
+            yield word == USES_PCH, after
+
+
 def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | None:
     """Return the options without the one that clang's error calls unknown; None for any other error."""
     found = UNKNOWN_ARGUMENT.search(error)
@@ -133,11 +193,7 @@ def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | N
 
 @functools.lru_cache(maxsize=4096)
 def without_all_unknown(command: Command) -> tuple[str, ...]:
-    """Return a command's options without unknown ones, found by clang's dry run (-###).
-
-    Raises:
-        InputError: the command's directory does not exist.
-    """
+    """Return a command's options without unknown ones, found by clang's dry run (-###)."""
     arguments = command.arguments
     language = "c" if PurePath(command.source).suffix in C_SUFFIXES else "c++"
     if not command.directory.is_dir():

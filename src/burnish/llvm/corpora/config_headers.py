@@ -33,14 +33,8 @@ SURE_FEATURES = frozenset({"LONG_LONG", "LONG_DOUBLE", "INLINE", "C99"})
 def generate_header(tree: SourceTree, include: str, near: str, defines: Sequence[str]) -> str | None:
     """Write the header that an `#include` names, from its template in the sdist.
 
-    Args:
-        tree: The sdist.
-        include: The missing include, such as "config.h".
-        near: The folder of the file that includes it.
-        defines: The package's own NAME=value, for the template's @NAME@.
-
-    Returns:
-        The include root of the new header, relative to the tree's root; None if there is no template.
+    Return its include root, relative to the tree's root; None if there is no template. `near` is the folder
+    of the file that includes it; `defines` are the package's own NAME=value, for the template's @NAME@.
     """
     wanted = without_dots(include)
     name = wanted.rpartition("/")[2]

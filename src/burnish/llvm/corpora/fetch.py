@@ -27,12 +27,7 @@ Download = Callable[[Package, Path, Progress | None], None]  # writes the packag
 
 
 def download_sdist(package: Package, destination: Path, progress: Progress | None = None) -> None:
-    """Download a package's sdist to `destination`; pip's configuration decides the package index.
-
-    Raises:
-        MissingTool: this Python has no pip.
-        InputError: the index cannot be reached, or does not have the file.
-    """
+    """Download a package's sdist to `destination`; pip's configuration decides the package index."""
     if importlib.util.find_spec("pip") is None:
         raise MissingTool(
             f"fetching {package} needs pip in {sys.prefix}; install it with: {sys.executable} -m ensurepip"
@@ -61,7 +56,12 @@ def download_sdist(package: Package, destination: Path, progress: Progress | Non
         if child.wait():
             log.seek(0)
             said = log.read().decode(errors="replace").strip().splitlines()
-            raise InputError(_not_fetched(package, problem or "pip ended without a message", said))
+            last = "".join(f"  pip: {line}\n" for line in said[-1:])
+            raise InputError(
+                f"cannot fetch {package.sdist}: {problem or 'pip ended without a message'}\n{last}"
+                f"is the package index reachable? try: python -m pip index versions {package.name}\n"
+                f"without a network, put {package.sdist} into the folder that packages are fetched to"
+            )
 
 
 def fetch(
@@ -78,10 +78,8 @@ def fetch(
     An interruption at any point leaves no half-written file under a final name.
 
     Args:
-        package: An entry of the manifest.
         directory: The folder of all packages; made if it does not exist.
         progress: Called with the bytes downloaded so far and the total bytes.
-        download: Downloads the archive.
 
     Raises:
         InputError: the download failed or has another digest, or the folder has other content.
@@ -96,7 +94,14 @@ def fetch(
         if not (archive.is_file() and _sha256(archive) == package.sha256):
             arriving = Path(scratch) / package.sdist
             download(package, arriving, progress)
-            _check_digest(package, arriving)
+            if (digest := _sha256(arriving)) != package.sha256:
+                raise InputError(
+                    f"{package.sdist}: the downloaded file does not have the pinned digest; "
+                    "nothing was unpacked\n"
+                    f"  downloaded sha256 {digest} ({arriving.stat().st_size} bytes)\n"
+                    f"  expected   sha256 {package.sha256} ({package.size_bytes} bytes)\n"
+                    "check what the package index serves, and whether a proxy changes it, before trying again"
+                )
             arriving.replace(archive)
         unpacked = Path(scratch) / "unpacked"
         unpack(archive, unpacked)
@@ -118,11 +123,7 @@ def _install(package: Package, unpacked: Path, root: Path) -> None:
 
 
 def _is_unpacked(package: Package, root: Path) -> bool:
-    """Return whether `root` is the unpacked package.
-
-    Raises:
-        InputError: `root` exists but has other content.
-    """
+    """Return whether `root` is the unpacked package."""
     if not root.exists():
         return False
     with contextlib.suppress(OSError):
@@ -134,32 +135,9 @@ def _is_unpacked(package: Package, root: Path) -> bool:
     )
 
 
-def _check_digest(package: Package, archive: Path) -> None:
-    digest = _sha256(archive)
-    if digest != package.sha256:
-        raise InputError(
-            f"{package.sdist}: the downloaded file does not have the pinned digest; nothing was unpacked\n"
-            f"  downloaded sha256 {digest} ({archive.stat().st_size} bytes)\n"
-            f"  expected   sha256 {package.sha256} ({package.size_bytes} bytes)\n"
-            "check what the package index serves, and whether a proxy changes it, before trying again"
-        )
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _not_fetched(package: Package, problem: str, said: list[str]) -> str:
-    last = [f"  pip: {line}" for line in said[-1:]]
-    return "\n".join(
-        [
-            f"cannot fetch {package.sdist}: {problem}",
-            *last,
-            f"is the package index reachable? try: python -m pip index versions {package.name}",
-            f"without a network, put {package.sdist} into the folder that packages are fetched to",
-        ]
-    )
 
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
@@ -183,15 +161,22 @@ def unpack(archive: Path, directory: Path) -> None:
     except DAMAGE as error:
         raise InputError(f"{archive}: cannot be unpacked as a tar archive: {error}") from error
     for path in sorted(directory.rglob("*")):
-        if path.is_file() and path.name.endswith(ARCHIVE_SUFFIXES) and _holds_sources(path):
-            unpack(path, path.with_name(_stem(path.name)))
+        suffix = next((suffix for suffix in ARCHIVE_SUFFIXES if path.name.endswith(suffix)), "")
+        if suffix and path.is_file() and _holds_sources(path):
+            unpack(path, path.with_name(path.name.removesuffix(suffix)))
 
 
 def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     members = {os.path.normpath(member.name): member for member in tar.getmembers()}
     for member in members.values():
-        target = directory / _inside(member.name, archive)
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or "\0" in member.name:
+            raise InputError(
+                f"{archive}: member {member.name!r} would be written outside the folder; "
+                "expected relative names without '..'; do not trust this archive"
+            )
+        target = directory / path
         if member.isdir():
             target.mkdir(parents=True, exist_ok=True)
             continue
@@ -201,21 +186,6 @@ def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.read())
-
-
-def _inside(name: str, archive: Path) -> str:
-    """Return a member's name if it stays inside the folder.
-
-    Raises:
-        InputError: the name is absolute, has a '..' or a zero byte.
-    """
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
-        raise InputError(
-            f"{archive}: member {name!r} would be written outside the folder; "
-            "expected relative names without '..'; do not trust this archive"
-        )
-    return name
 
 
 def _follow(member: tarfile.TarInfo, members: dict[str, tarfile.TarInfo]) -> tarfile.TarInfo | None:
@@ -237,7 +207,3 @@ def _holds_sources(path: Path) -> bool:
             return any(PurePosixPath(name).suffix in C_SUFFIXES | CXX_SUFFIXES for name in tar.getnames())
     except DAMAGE:
         return False
-
-
-def _stem(name: str) -> str:
-    return next(name.removesuffix(suffix) for suffix in ARCHIVE_SUFFIXES if name.endswith(suffix))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.core.errors import UnknownName
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
-from burnish.llvm.corpora.sizes import choose_runs, read_runs, split_sizes
 from burnish.llvm.toolchain import compile_to_bitcode
 
 FOLDER = Path(__file__).with_name("kernels")
@@ -29,11 +28,6 @@ class Kernel:
     area: str  # "sorting", "graphs", ...
     description: str
     runs: tuple[Run, ...]  # one for each size, smallest first: at -O3 some ms, about 0.06 s and 0.6 s
-
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """Return the names of the input sizes, smallest first."""
-        return tuple(run.name for run in self.runs)
 
     @property
     def source(self) -> Path:
@@ -58,11 +52,7 @@ def kernel_names() -> tuple[str, ...]:
 
 
 def find_kernel(name: str) -> Kernel:
-    """Return the kernel of that name.
-
-    Raises:
-        UnknownName: no kernel has this name; the message suggests the nearest ones.
-    """
+    """Return the kernel of that name."""
     known = {kernel.name: kernel for kernel in kernels()}
     if name not in known:
         raise UnknownName.among("kernel", name, known)
@@ -75,14 +65,13 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
     Args:
         name: A kernel, such as "fft"; sizes in it replace `sizes`: "fft@medium", "fft@small,large".
         sizes: Sizes of the inputs that the program is run on; None takes all.
-        level: The optimization level of clang's front end.
 
     Raises:
         UnknownName: there is no such kernel, or the kernel has no such size.
         CompileError: clang rejects the file, for example because the C library's headers are missing.
     """
-    name, sizes = split_sizes(name, sizes)
-    runs = choose_runs(name, find_kernel(name).runs, sizes)
+    name, at, chosen = name.partition("@")
+    runs = choose_runs(name, find_kernel(name).runs, chosen.split(",") if at else sizes)
     return Program(
         f"{PREFIX}{name}", "llvm", _bitcode(name, level), Workload(runs, link_arguments=LINK_ARGUMENTS)
     )
@@ -92,3 +81,26 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
 def _bitcode(name: str, level: str) -> bytes:
     # compile in the kernels' folder, so that the module does not contain the path of burnish's installation
     return compile_to_bitcode(Path(f"{name}.c"), FLAGS, level=level, directory=FOLDER)
+
+
+def read_runs(arguments: Mapping[str, str], outputs: Mapping[str, str]) -> tuple[Run, ...]:
+    """Return a run for each size, in order; arguments are separated by spaces, outputs may be unknown."""
+    return tuple(
+        Run(size, tuple(text.split()), expected=outputs[size].encode() if size in outputs else None)
+        for size, text in arguments.items()
+    )
+
+
+def choose_runs(program: str, runs: Sequence[Run], sizes: Sequence[str] | None) -> tuple[Run, ...]:
+    """Return the runs of the given sizes, smallest first; None takes all."""
+    if sizes is None:
+        return tuple(runs)
+    known = [run.name for run in runs]
+    if isinstance(sizes, str) or not sizes:
+        raise InputError(
+            f"{program}: sizes is {sizes!r}; expected a sequence of {', '.join(known)}, or None for all"
+        )
+    for size in sizes:
+        if size not in known:
+            raise UnknownName.among(f"size of {program!r}", size, known)
+    return tuple(run for run in runs if run.name in sizes)

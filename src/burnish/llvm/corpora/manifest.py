@@ -12,6 +12,8 @@ from typing import Literal
 from burnish.core.errors import UnknownName
 
 Split = Literal["train", "val", "test", "no"]
+SPLITS = ("train", "val", "test")
+"""The first of these keeps a repeated program, so that training data depend on no other split."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,7 @@ def split_version(split: str) -> int:
 
 
 def packages_in(name: str) -> list[Package]:
-    """Return the packages of a split or of one version of a split: "test", "test@1".
-
-    Raises:
-        UnknownName: the split has no such version.
-    """
+    """Return the packages of a split or of one version of a split: "test", "test@1"."""
     split, at, version = name.partition("@")
     versions = [str(number + 1) for number in range(split_version(split))]
     if at and version not in versions:
@@ -70,11 +68,7 @@ def packages_in(name: str) -> list[Package]:
 
 
 def find_package(name: str) -> Package:
-    """Return the package of that name.
-
-    Raises:
-        UnknownName: the manifest has none; the message suggests the nearest ones.
-    """
+    """Return the package of that name."""
     packages = {package.name: package for package in load_manifest()}
     if name not in packages:
         raise UnknownName.among("package", name, packages)

@@ -18,7 +18,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -80,11 +80,7 @@ class MlgoCorpus:
         return tuple(text.removesuffix("\0").split("\0")) if text else ()
 
     def command(self, module: str, changes: FlagChanges = FlagChanges()) -> tuple[str, ...]:
-        """Return all of clang's arguments that compile a module, except the output.
-
-        Raises:
-            InputError: see `options`.
-        """
+        """Return all of clang's arguments that compile a module, except the output."""
         words = [*changed_options(self.options(module), changes), "-x", "ir", str(self.path(module))]
         if self.has_thinlto:
             index = self.path(module, INDEX)
@@ -153,19 +149,11 @@ def read_mlgo(folder: Path | str) -> MlgoCorpus:
 
 
 def write_mlgo(
-    folder: Path,
-    modules: Iterable[MlgoModule],
-    *,
-    override: Sequence[str] | None = None,
-    more: Mapping[str, Any] | None = None,
+    folder: Path, modules: Iterable[MlgoModule], *, more: Mapping[str, Any] | None = None
 ) -> MlgoCorpus:
     """Write modules and, last, the description, without which an incomplete corpus cannot be read.
 
-    Args:
-        folder: The corpus; made if it does not exist. Files of the same names are replaced.
-        modules: All or none with an index; their options are written unless there is an override.
-        override: Options that replace those of all modules.
-        more: Other entries of the description, such as {"corpus_name": "mine"}.
+    Files of the same names are replaced. `more` are other entries of the description.
 
     Raises:
         InputError: there is no module, a name leads out of the folder or occurs twice, or only some modules
@@ -174,56 +162,52 @@ def write_mlgo(
     names: list[str] = []
     indexed: set[bool] = set()
     for module in modules:
-        _check_name(module.name, names)
+        inside = PurePosixPath(module.name)
+        if not module.name or inside.is_absolute() or ".." in inside.parts:
+            raise InputError(f"module {module.name!r}: expected a path inside the corpus")
+        if module.name in names:
+            raise InputError(f"module {module.name!r}: is in the corpus twice")
         names.append(module.name)
         indexed.add(module.index is not None)
         if len(indexed) > 1:
             raise InputError(
                 f"{module.name}: expected a ThinLTO index for all modules of a corpus, or for no module"
             )
-        files = {BITCODE: module.bitcode}
+        options = "".join(f"{word}\0" for word in module.options).encode()
+        files = {BITCODE: module.bitcode, COMMAND: options}
         if module.index is not None:
             files[INDEX] = module.index
-        if override is None:
-            files[COMMAND] = "".join(f"{word}\0" for word in module.options).encode()
         for suffix, content in files.items():
             path = folder / f"{module.name}{suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content)
     if not names:
         raise InputError(f"{folder}: there is no module to write")
-    first = {} if override is None else {"global_command_override": list(override)}
-    table = {**first, **(more or {}), "has_thinlto": indexed == {True}, "modules": names}
-    write_atomically(folder / DESCRIPTION, json.dumps(table, indent=2).encode() + b"\n")
-    return read_mlgo(folder)
+    return _described(MlgoCorpus(folder, tuple(names), indexed == {True}, more=more or {}))
 
 
 def combine_mlgo(folder: Path) -> MlgoCorpus:
-    """Write one description for all corpora in a folder, as mlgo-utils' combine_training_corpus does.
-
-    Raises:
-        InputError: there is no corpus, or their descriptions differ in more than the modules.
-    """
+    """Write one description for all corpora in a folder, as mlgo-utils' combine_training_corpus does."""
     found = [read_mlgo(path) for path in sorted(folder.glob(f"*/{DESCRIPTION}"))]
     if not found:
         raise InputError(f"{folder}: no folder in it has a {DESCRIPTION}")
     same = {(one.has_thinlto, one.override, json.dumps(one.more, sort_keys=True)) for one in found}
     if len(same) > 1:
         raise InputError(f"{folder}: the corpora there differ in more than their modules")
-    first = found[0]
-    override = {} if first.override is None else {"global_command_override": list(first.override)}
     modules = [f"{one.folder.relative_to(folder).as_posix()}/{name}" for one in found for name in one.modules]
-    table = {**override, **first.more, "has_thinlto": first.has_thinlto, "modules": modules}
-    write_atomically(folder / DESCRIPTION, json.dumps(table, indent=2).encode() + b"\n")
-    return read_mlgo(folder)
+    return _described(replace(found[0], folder=folder, modules=tuple(modules)))
+
+
+def _described(corpus: MlgoCorpus) -> MlgoCorpus:
+    """Write the description of a corpus, and read it."""
+    override = {} if corpus.override is None else {"global_command_override": corpus.override}
+    table = {**override, **corpus.more, "has_thinlto": corpus.has_thinlto, "modules": corpus.modules}
+    write_atomically(corpus.folder / DESCRIPTION, json.dumps(table, indent=2).encode() + b"\n")
+    return read_mlgo(corpus.folder)
 
 
 def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
-    """Return clang's -cc1 options for some driver arguments, without options that name a single file.
-
-    Raises:
-        InputError: clang's driver rejects the arguments.
-    """
+    """Return clang's -cc1 options for some driver arguments, without options that name a single file."""
     command = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", "ir", "-", "-o", "module.o"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [words for line in done.stderr.splitlines() if '"-cc1"' in line for words in [shlex.split(line)]]
@@ -239,18 +223,5 @@ def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def level_of(options: Sequence[str], default: str = "O0") -> str:
-    """Return the optimization level in some options, such as "Oz"; the last one counts."""
-    return next((word[1:] for word in reversed(options) if word[:2] == "-O" and word != "-O"), default)
-
-
 def _are_texts(values: Sequence[object]) -> bool:
     return all(isinstance(value, str) for value in values)
-
-
-def _check_name(name: str, known: Sequence[str]) -> None:
-    path = PurePosixPath(name)
-    if not name or path.is_absolute() or ".." in path.parts:
-        raise InputError(f"module {name!r}: expected a path inside the corpus")
-    if name in known:
-        raise InputError(f"module {name!r}: is in the corpus twice")

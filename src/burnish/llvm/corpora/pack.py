@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import zstandard
 
@@ -69,36 +69,24 @@ class Pack:
     content_at: int  # offset of the first frame in the file
 
 
-def compiled_row(row: PackRow, bitcode: bytes) -> PackRow:
-    """Return the row of a program, completed by the digests and sizes of its bitcode.
-
-    Raises:
-        InputError: LLVM cannot read the bitcode.
-    """
+def packed(row: PackRow, bitcode: bytes) -> tuple[PackRow, bytes]:
+    """Return a row, completed by the digests and sizes of its bitcode, and the bitcode's frame."""
     try:
         module = _native.Module(bitcode, row.name)
     except _native.InputError as error:
         raise InputError(str(error)) from None
-    return replace(
+    row = replace(
         row,
         digest=Program(row.name, "llvm", bitcode).digest,
         structure=f"{module.structural_hash():016x}",
         instructions=module.instruction_count(),
         bitcode_bytes=len(bitcode),
     )
-
-
-def compress(bitcode: bytes) -> bytes:
-    """Return a module as a zstd frame with its size and a checksum."""
-    return zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(bitcode)
+    return row, zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(bitcode)
 
 
 def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[PackRow, bytes]]) -> None:
-    """Write rows and their frames, ordered by path; programs with the same digest are stored once.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write rows and their frames, ordered by path; programs with the same digest are stored once."""
     rows: list[PackRow] = []
     frames: list[bytes] = []
     placed: dict[str, tuple[int, int]] = {}  # digest -> offset and size
@@ -113,7 +101,9 @@ def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[Pack
             end += len(frame)
         offset, size = placed[row.digest]
         rows.append(replace(row, offset=offset, stored_bytes=size))
-    table = zstandard.compress("".join(_to_json(row) for row in rows).encode(), LEVEL)
+    default = {field.name: field.default for field in fields(PackRow)}
+    shorter = ({k: v for k, v in asdict(row).items() if v != default[k]} for row in rows)
+    table = zstandard.compress("".join(f"{json.dumps(row)}\n" for row in shorter).encode(), LEVEL)
     head: dict[str, str | int] = {"format": FORMAT, "package": package, "recipe": recipe}
     head |= {"rows_bytes": len(table), "content_bytes": end}
     write_atomically(path, b"".join([json.dumps(head).encode(), b"\n", table, *frames]))
@@ -144,12 +134,7 @@ def read_pack(path: Path) -> Pack:
     return Pack(path, head["package"], head["recipe"], rows, content_at)
 
 
-def read_frame(path: Path, content_at: int, row: PackRow) -> bytes:
-    """Return the compressed module of a row.
-
-    Raises:
-        InputError: the pack is missing, too short, or was rebuilt since it was opened.
-    """
+def _read_frame(path: Path, content_at: int, row: PackRow) -> bytes:
     try:
         with path.open("rb") as file:
             file.seek(content_at + row.offset)
@@ -169,7 +154,7 @@ def read_program(path: Path, content_at: int, row: PackRow) -> Program:
     Raises:
         InputError: the pack is missing, damaged, or was rebuilt since it was opened.
     """
-    frame = read_frame(path, content_at, row)
+    frame = _read_frame(path, content_at, row)
     try:
         program = Program(row.name, "llvm", zstandard.decompress(frame))
     except zstandard.ZstdError as error:
@@ -182,13 +167,7 @@ def read_program(path: Path, content_at: int, row: PackRow) -> Program:
 def items_of(pack: Pack) -> Iterator[tuple[PackRow, bytes]]:
     """Yield the rows of a pack with their frames."""
     for row in pack.rows:
-        yield row, read_frame(pack.path, pack.content_at, row) if row.stored_bytes else b""
-
-
-def _to_json(row: PackRow) -> str:
-    """Return a row as a line of JSON, without fields that have their default value."""
-    default: dict[str, Any] = {field.name: field.default for field in fields(PackRow)}
-    return json.dumps({k: v for k, v in asdict(row).items() if v != default[k]}) + "\n"
+        yield row, _read_frame(pack.path, pack.content_at, row) if row.stored_bytes else b""
 
 
 def _changed(path: Path, content_at: int, row: PackRow, what: str) -> InputError:

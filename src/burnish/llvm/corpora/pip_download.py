@@ -19,11 +19,7 @@ CHUNK_BYTES = 1 << 18
 
 
 def download(name: str, sdist: str, destination: Path) -> None:
-    """Download the index's file `sdist` to `destination`.
-
-    Raises:
-        LookupError: the index does not list the file.
-    """
+    """Download the index's file `sdist` to `destination`."""
     from pip._internal.commands import create_command
     from pip._internal.models.format_control import FormatControl
     from pip._internal.models.target_python import TargetPython

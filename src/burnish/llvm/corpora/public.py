@@ -9,16 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.files import default_cache
-from burnish.llvm.corpora.building import FileGroup, PackageJob, recipe_of
-from burnish.llvm.corpora.manifest import Package, packages_in
+from burnish.llvm.corpora.building import FileGroup, Item, PackageJob, recipe_of
+from burnish.llvm.corpora.fetch import Progress, fetch
+from burnish.llvm.corpora.manifest import Package, find_package, packages_in
 from burnish.llvm.corpora.pack import PackRow
 from burnish.llvm.corpora.splits import repeat_reason
-from burnish.llvm.corpora.tree import SourceTree, folder_of, index_tree
-from burnish.llvm.corpora.units import FLAGS, Failed, Skipped, Unit, compile_folder
+from burnish.llvm.corpora.tree import folder_of, index_tree
+from burnish.llvm.corpora.units import FLAGS, Unit, compile_folder, translation_units
 from burnish.llvm.toolchain import C_SUFFIXES, clang_version
 
 PART_FILES = 24
 RECIPE = 2  # increment it when the build of a package changes its result
+
+# Plain C that needs only the C library's headers; excludes the Python bindings and the C++ tool beside it.
+DEMO_FOLDER = "zopfli/src/zopfli"
 
 
 def default_folder() -> Path:
@@ -32,20 +36,10 @@ def packages_of(splits: Sequence[str]) -> list[Package]:
 
 
 def package_job(root: Path, package: Package, limit: int | None = None) -> PackageJob:
-    """Plan the build of a package.
-
-    Args:
-        root: The unpacked sdist, as `fetch` returns it.
-        package: Its entry in the manifest.
-        limit: Try only this many files, the first by path; None tries all.
-    """
+    """Plan the build of an unpacked package, or of its first files by path."""
     root = root.resolve()
-    paths = list(itertools.islice(index_tree(root).sources(), limit))
-    compile_paths = functools.partial(compile_paths_of, root, package)
-    parts = []
-    for group in folder_groups(paths):
-        weight = sum((root / path).stat().st_size for path in group)
-        parts.append(FileGroup(group[0], group, compile_paths, package.split, weight))
+    paths = itertools.islice(index_tree(root).sources(), limit)
+    parts = folder_groups(root, paths, package)
     ingredients = [RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit]
     for rarely in (package.repeats.items(), package.tables):  # only if present, so other packs stay valid
         if rarely:
@@ -53,38 +47,43 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
     return PackageJob(package.name, recipe_of(*ingredients), tuple(parts))
 
 
-def folder_groups(paths: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def demo_units(directory: Path, progress: Progress | None = None) -> list[Unit]:
+    """Fetch zopfli; return the 12 C files of its library, with 20 to 4,000 instructions each."""
+    package = find_package("zopfli")
+    root = fetch(package, directory, progress)
+    return [unit for unit in translation_units(root, package, within=DEMO_FOLDER) if isinstance(unit, Unit)]
+
+
+def folder_groups(
+    root: Path, paths: Iterable[str], package: Package, flags: tuple[str, ...] = ()
+) -> Iterator[FileGroup]:
     """Yield groups of at most PART_FILES files of one folder; few, as a killed build repeats its groups."""
+    compile_files = functools.partial(compile_sources, root, package, flags)
     for _, inside in itertools.groupby(paths, folder_of):
-        group = tuple(inside)
-        yield from (group[start : start + PART_FILES] for start in range(0, len(group), PART_FILES))
+        files = tuple(inside)
+        for start in range(0, len(files), PART_FILES):
+            group = files[start : start + PART_FILES]
+            weight = sum((root / path).stat().st_size for path in group)
+            yield FileGroup(group[0], group, compile_files, package.split, weight)
 
 
-def compile_paths_of(
-    root: Path, package: Package, paths: tuple[str, ...], scratch: Path
-) -> Iterator[list[tuple[PackRow, bytes]]]:
+def compile_sources(
+    root: Path, package: Package, flags: tuple[str, ...], paths: tuple[str, ...], scratch: Path
+) -> Iterator[list[Item]]:
     """Compile files of one folder of a package; headers are generated in `scratch`.
 
     They are not generated beside the sources, because a header left by another folder or an earlier build
     could change the result.
     """
     tree = replace(_tree(root), generated=str(scratch))
-    for unit, bitcode in compile_folder(tree, package, paths):
-        row = unit_row(unit, package.split)
-        if row.status == "compiled" and (other := package.repeats.get(row.path)):
+    for unit, bitcode in compile_folder(tree, package, paths, flags):
+        language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
+        row = PackRow("", unit.path, "", language, "compiled")
+        if not isinstance(unit, Unit):
+            row = replace(row, status=unit.status, reason=unit.reason)
+        elif other := package.repeats.get(unit.path):
             row = replace(row, status="repeated", reason=repeat_reason(other))
         yield [(row, bitcode)]
 
 
-def unit_row(unit: Unit | Skipped | Failed, split: str) -> PackRow:
-    """Return a file's row, without the fields that depend on its bitcode."""
-    language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
-    row = PackRow(unit.package, unit.path, split, language, "compiled")
-    if isinstance(unit, Unit):
-        return row
-    return replace(row, status="skipped" if isinstance(unit, Skipped) else "failed", reason=unit.reason)
-
-
-@functools.lru_cache(maxsize=2)
-def _tree(root: Path) -> SourceTree:
-    return index_tree(root)
+_tree = functools.lru_cache(maxsize=2)(index_tree)

@@ -14,8 +14,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.llvm.corpora.building import FileGroup, Item, PackageJob, recipe_of
 from burnish.llvm.corpora.pack import PackRow
-from burnish.llvm.corpora.random_functions import write_function
-from burnish.llvm.corpora.random_values import SCALARS, Array, Body, Signature
+from burnish.llvm.corpora.random_functions import SCALARS, Array, Body, Signature, write_function
 
 PACKAGE = "random"
 VERSION = 1  # increment it when a seed gives another program
@@ -38,15 +37,10 @@ attributes #0 = {{ minsize nounwind optsize uwtable "no-trapping-math"="true" "t
 
 
 def random_module(seed: int, size: int = SIZE) -> Program:
-    """Return the random program of a seed.
+    """Return the random program of a seed, about `size` IR instructions; the same for the same seed and size.
 
-    Args:
-        seed: The same seed and size give the same bytes.
-        size: Approximate IR instructions.
-
-    Returns:
-        A program with a `main` and a workload. Its output depends on `argc`, so that no pass can compute it.
-        It has internal functions, loops, branches, switches, memory, integers, floats and vectors.
+    It has a `main` and a workload. Its output depends on `argc`, so that no pass can compute it. It has
+    internal functions, loops, branches, switches, memory, integers, floats and vectors.
     """
     text = random_ir(seed, size)
     bitcode = _native.Module(text.encode(), f"random:{seed}").bitcode()
@@ -57,7 +51,10 @@ def random_module(seed: int, size: int = SIZE) -> Program:
 def random_ir(seed: int, size: int = SIZE) -> str:
     """Return the random program of a seed as LLVM IR text."""
     rng = random.Random(f"burnish {VERSION} {seed} {size}")
-    arrays = [_global(rng, number) for number in range(rng.randint(2, 5))]
+    arrays = []
+    for number in range(rng.randint(2, 5)):
+        element = rng.choice(("i32", "i32", "i64", "i8", "double"))
+        arrays.append(Array(f"@data{number}", element, rng.choice((8, 16, 32, 64))))
     functions: list[Signature] = []
     texts = []
     count = max(1, round(size / (STATEMENTS * STATEMENT_INSTRUCTIONS)))
@@ -75,11 +72,7 @@ def random_ir(seed: int, size: int = SIZE) -> str:
 
 
 def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
-    """Plan a package of random programs with `count` consecutive seeds from `seed` on.
-
-    Raises:
-        InputError: `count` is less than 1.
-    """
+    """Plan a package of random programs with `count` consecutive seeds from `seed` on."""
     if count < 1:
         raise InputError(f"expected at least one random program, got {count}")
     seeds = [str(number) for number in range(seed, seed + count)]
@@ -93,13 +86,8 @@ def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
 
 def _rows(size: int, seeds: tuple[str, ...], _: Path) -> Iterator[list[Item]]:
     for seed in seeds:
-        row = PackRow(PACKAGE, seed, "train", "llvm", "compiled")
+        row = PackRow("", seed, "", "llvm", "compiled")
         yield [(row, random_module(int(seed), size).content)]
-
-
-def _global(rng: random.Random, number: int) -> Array:
-    element = rng.choice(("i32", "i32", "i64", "i8", "double"))
-    return Array(f"@data{number}", element, rng.choice((8, 16, 32, 64)))
 
 
 def _definition(rng: random.Random, array: Array) -> str:
@@ -164,10 +152,7 @@ def _sum_of(array: Array, number: int, total: str) -> list[str]:
 
 
 def _mix(total: str, bits: str, name: str) -> list[str]:
-    return [
-        f"  {name}.x = xor i64 {total}, {bits}",
-        f"  {name} = mul i64 {name}.x, 1099511628211",
-    ]
+    return [f"  {name}.x = xor i64 {total}, {bits}", f"  {name} = mul i64 {name}.x, 1099511628211"]
 
 
 def _from_i32(kind: str, value: str) -> str:
@@ -204,14 +189,7 @@ def _declarations(text: str) -> str:
     found = dict.fromkeys(re.findall(r"call (\S+|<4 x i32>) (@llvm\.[\w.]+)\(([^)]*)\)", text))
     lines = {}
     for result, name, arguments in found:
-        kinds = ", ".join(_kind_of(word) for word in _arguments(arguments))
+        words = (word.strip() for word in arguments.split(", "))
+        kinds = ", ".join(word.rpartition(" ")[0].replace(" align 16", "") for word in words)
         lines[name] = f"declare {result} {name}({kinds})"
     return "\n".join(lines[name] for name in sorted(lines))
-
-
-def _arguments(text: str) -> list[str]:
-    return [word.strip() for word in text.split(", ")]
-
-
-def _kind_of(argument: str) -> str:
-    return argument.rpartition(" ")[0].replace(" align 16", "")

@@ -25,21 +25,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.program import Program
-from burnish.core.program_source import Programs
+from burnish.core.program import Program, Workload
+from burnish.core.program_source import Loaded, Programs, ProgramSource
 from burnish.llvm.corpora.compile_commands import (
     Command,
     read_compile_commands,
     read_left_out,
     without_all_unknown,
 )
-from burnish.llvm.corpora.manifest import split_version
+from burnish.llvm.corpora.kernels import PREFIX, kernels, load_kernel
+from burnish.llvm.corpora.manifest import SPLITS, split_version
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.random_modules import SIZE, random_module
 from burnish.llvm.corpora.splits import read_splits
-from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
-from burnish.llvm.programs import load_program
-from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES
+from burnish.llvm.corpora.store import Corpus, open_corpus
+from burnish.llvm.corpora.workloads import load_workload, workloads
+from burnish.llvm.programs import link_programs, load_program
+from burnish.llvm.run.runs import read_run
+from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES, cxx_library_options
 
 RUNNABLE = ("kernels", "workloads")
 KINDS = ("corpus", *RUNNABLE, "random")
@@ -47,38 +50,134 @@ DATABASE = ".json"
 SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?(?::(\d+))?")
 
 
-def is_reference(text: str) -> bool:
-    """Return whether a text is a name as listed above, and not an existing file."""
-    kind = re.split("[:@]", text, maxsplit=1)[0]
-    return (kind in KINDS and ":" in text and not Path(text).exists()) or database_of(text) is not None
+class ModuleSource(ProgramSource):
+    """Programs before any pass: files, and all names listed above."""
+
+    kinds = "a file (.c .cc .cpp .ll .bc), a folder, compile_commands.json, or a name: corpus:brotli"
+
+    def __init__(self, level: str) -> None:
+        """Take the optimization level of clang's front end."""
+        self.level = level
+
+    def takes(self, text: str) -> bool:
+        """See ProgramSource."""
+        known = Path(text).suffix in C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
+        return known or is_reference(text) or Path(text).is_dir() or text.endswith(DATABASE)
+
+    def expand(self, text: str) -> list[str]:
+        """See ProgramSource; `resolve_one` opens each name."""
+        if not is_reference(text):
+            return _files(text)
+        if _database_of(text):
+            return [text]
+        programs, kind = resolve(text), text.partition(":")[0]
+        if isinstance(programs, Corpus):
+            return [f"{_before_name(text)}{row.name}" for row in programs.programs]
+        if isinstance(programs, Programs):
+            return [f"{kind}:{name}" for name in programs.names]
+        return [text]
+
+    def left_out(self, text: str) -> list[str]:
+        """Return the left-out files of a compilation database, such as precompiled headers, with reasons."""
+        if not text.endswith(DATABASE) or not Path(text).is_file():
+            return []
+        return [f"{name}: {why}" for name, why in read_left_out(Path(text))]
+
+    def open(self, text: str) -> Sequence[Program]:
+        """See ProgramSource; the result for a corpus is a Corpus."""
+        return resolve(text, level=self.level)
+
+    def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
+        """See ProgramSource."""
+        return self._load(name, arguments, directory, self.level)
+
+    def variants(
+        self, name: str, arguments: Sequence[str] = (), directory: Path | None = None
+    ) -> dict[str, Program]:
+        """Return the front end's program at -O0; the other levels differ only in attributes."""
+        from_source = _is_runnable(name) if is_reference(name) else Path(name).suffix not in IR_SUFFIXES
+        if not (from_source or _database_of(name)):
+            return {}
+        return {"O0": self._load(name, arguments, directory, "O0").program}
+
+    def workload(self, name: str) -> Workload | None:
+        """Return the workload of a program of a runnable suite, else None."""
+        return self.load(name).program.workload if _is_runnable(name) else None
+
+    def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
+        """Return a kernel with inputs of the given sizes (None: all sizes), any other program unchanged."""
+        if not program.name.startswith(PREFIX):
+            return program
+        kernel = load_kernel(program.name.removeprefix(PREFIX), names, level=self.level)
+        return dataclasses.replace(program, workload=kernel.workload)
+
+    def file(self, name: str) -> Path | None:
+        """See ProgramSource; if a build compiles a file twice, the path for the second time has "@2"."""
+        if command := _command_of(name):
+            file = super().file(str(command.directory / command.source))
+            assert file
+            _, at, number = name.rpartition("@")
+            twice = at and number.isdigit() and file.name.partition("@")[0] == file.name
+            return file.with_name(f"{file.stem}@{number}{file.suffix}") if twice else file
+        return None if is_reference(name) else super().file(name)
+
+    def stem(self, name: str) -> str:
+        """See ProgramSource."""
+        return _name_in(name) if name.startswith("corpus") else name
+
+    def project(self, name: str) -> str:
+        """Return a corpus' package, or a build's or file's folder; other programs are their own project."""
+        if found := _database_of(name):
+            return found[0].absolute().parent.name
+        if not is_reference(name):
+            return super().project(name)
+        return _name_in(name).partition("/" if name.startswith("corpus") else "@")[0]
+
+    def pinned(self, text: str) -> str:
+        """Return a split of the public corpus with its current version; other texts unchanged.
+
+        Without the version, results that were reported for a name no longer match it when the split grows.
+        """
+        split = text.removeprefix("corpus:")
+        public = is_reference(text) and text.startswith("corpus:") and split in SPLITS
+        if not public or read_splits(default_folder()):  # a user's own splits have no versions
+            return text
+        return f"{text}@{split_version(split)}"
+
+    def link(self, programs: Sequence[Program]) -> Program:
+        """See ProgramSource; if one defines `main`, all other symbols become internal."""
+        return link_programs(programs)
+
+    def with_runs(
+        self, program: Program, runs: Sequence[str], names: Sequence[str], arguments: Sequence[str]
+    ) -> Program:
+        """See ProgramSource; links the C++ libraries if needed, with the linker's options in `arguments`."""
+        if not runs:
+            return program
+        cxx = any(Path(name).suffix in CXX_SUFFIXES for name in names)
+        options = ("--driver-mode=g++", *cxx_library_options(tuple(arguments))) if cxx else ()
+        link = (*options, *_for_the_linker(arguments))
+        workload = Workload(tuple(map(read_run, runs)), link_arguments=link)
+        return dataclasses.replace(program, workload=workload)
+
+    def _load(self, name: str, arguments: Sequence[str], directory: Path | None, level: str) -> Loaded:
+        if directory and not is_reference(name):
+            program = load_program(name, arguments, level=level, directory=directory)
+            return Loaded(program, tuple(arguments))
+        command = _command_of(name)
+        own = without_all_unknown(command) if command else ()
+        return Loaded(resolve_one(name, arguments, level=level), (*own, *arguments))
 
 
-def is_runnable(text: str) -> bool:
-    """Return whether a text names kernels or workloads, which are compiled from source when opened."""
-    return is_reference(text) and text.partition(":")[0] in RUNNABLE
-
-
-def database_of(text: str) -> tuple[Path, str] | None:
-    """Return the compilation database and the file's name in it, if a text names such a file, else None."""
-    path, colon, name = text.rpartition(DATABASE + ":")
-    found = Path(f"{path}{DATABASE}")
-    return (found, name) if colon and name and not Path(text).exists() and found.is_file() else None
-
-
-def command_of(text: str) -> Command | None:
-    """Return a build's command for a file, if a text names a file of a compilation database, else None.
-
-    Raises:
-        UnknownName: the database has no such file; the message suggests the nearest ones.
-        InputError: the database cannot be read.
-    """
-    if not (found := database_of(text)):
-        return None
-    database, name = found
-    commands = _commands(database)
-    if name not in commands:
-        raise UnknownName.among(f"file in {database}", name, commands)
-    return commands[name]
+def _for_the_linker(arguments: Sequence[str]) -> list[str]:
+    """Return the options for the linker, with absolute paths, because it runs in another folder."""
+    kept = []
+    for word in arguments:
+        if word.startswith("-L"):
+            kept.append(f"-L{Path(word[2:]).absolute()}")
+        elif word.startswith(("-l", "-Wl,", "-pthread", "-fopenmp")):
+            kept.append(word)
+    return kept
 
 
 def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Sequence[Program]:
@@ -95,13 +194,13 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
     """
     load = functools.partial(_load, arguments=tuple(arguments), level=level)
     if not is_reference(text):
-        names = expand(text)
+        names = _files(text)
         return Programs(names, load) if names != [text] else [load(text)]
-    if database_of(text):
+    if _database_of(text):
         return [load(text)]
-    kind, name = _before_name(text)[:-1], name_in(text)
+    kind, name = _before_name(text)[:-1], _name_in(text)
     if kind == "corpus":
-        return _of_corpus(_public(), name)
+        return _of_corpus(open_corpus(default_folder()), name)
     if kind.startswith("corpus@"):
         return _of_corpus(open_corpus(Path(kind.removeprefix("corpus@")).expanduser()), name)
     if kind == "random":
@@ -109,86 +208,41 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
     return _of_suite(kind, name, level)
 
 
-def expand(text: str) -> list[str]:
-    """Return the names of the single programs that a name stands for; `resolve_one` opens each.
-
-    Raises:
-        UnknownName: nothing has that name.
-        InputError: the corpus does not exist, or the folder or the compilation database has no program.
-    """
-    if not is_reference(text):
-        return _below(Path(text)) if Path(text).is_dir() else _compiled(text)
-    if database_of(text):
-        return [text]
-    programs, kind = resolve(text), text.partition(":")[0]
-    if isinstance(programs, Corpus):
-        return [f"{_before_name(text)}{row.name}" for row in programs.programs]
-    if isinstance(programs, Programs):
-        return [f"{kind}:{name}" for name in programs.names]
-    return [text]
-
-
-def with_version(text: str) -> str:
-    """Return a name with a fixed meaning: the name of a public split gets the current version.
-
-    Without the version, results that were reported for a name no longer match it when the split grows.
-    """
-    split = text.removeprefix("corpus:")
-    public = is_reference(text) and text.startswith("corpus:") and split in SPLITS
-    if not public or read_splits(default_folder()):  # a user's own splits have no versions
-        return text
-    return f"{text}@{split_version(split)}"
-
-
 def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
-    """Return the one program that a name stands for.
-
-    Raises:
-        UnknownName: nothing has that name.
-        InputError: the name stands for several programs, or the file cannot be used.
-    """
+    """Return the one program that a name stands for."""
     programs = resolve(text, arguments, level=level)
     if len(programs) != 1:
         raise InputError(f"{text}: {len(programs)} programs, expected one; the first is {programs[0].name}")
     return programs[0]
 
 
-def _load(text: str, arguments: tuple[str, ...], level: str) -> Program:
-    """Open a file, or a file of a compilation database."""
-    if command := command_of(text):
-        options = (*without_all_unknown(command), *arguments)
-        program = load_program(command.source, options, level=level, directory=command.directory)
-        return dataclasses.replace(program, name=text)
-    return load_program(_file(text), arguments, level=level)
+def is_reference(text: str) -> bool:
+    """Return whether a text is a name as listed above, and not an existing file."""
+    kind = re.split("[:@]", text, maxsplit=1)[0]
+    return (kind in KINDS and ":" in text and not Path(text).exists()) or _database_of(text) is not None
 
 
-def _below(folder: Path) -> list[str]:
-    """Return the C and C++ files below a folder, except in hidden folders."""
-    found = []
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        wanted = [name for name in sorted(names) if Path(name).suffix in C_SUFFIXES | CXX_SUFFIXES]
-        found += [str(Path(root, name)) for name in wanted]
-    if not found:
-        raise InputError(f"{folder}: there is no C or C++ file (.c .cc .cpp .cxx) below this folder")
-    return found
+def _is_runnable(text: str) -> bool:
+    """Return whether a text names kernels or workloads, which are compiled from source when opened."""
+    return is_reference(text) and text.partition(":")[0] in RUNNABLE
 
 
-def _compiled(text: str) -> list[str]:
-    """Return the names of a compilation database's files; any other text as the only name."""
-    if not text.endswith(DATABASE) or not Path(text).is_file():
-        return [text]
-    names = [f"{text}:{name}" for name in _commands(Path(text))]
-    if not names:
-        raise InputError(f"{text}: there is no C or C++ file in this database")
-    return names
+def _database_of(text: str) -> tuple[Path, str] | None:
+    """Return the compilation database and the file's name in it, if a text names such a file, else None."""
+    path, colon, name = text.rpartition(DATABASE + ":")
+    found = Path(f"{path}{DATABASE}")
+    return (found, name) if colon and name and not Path(text).exists() and found.is_file() else None
 
 
-def left_out(text: str) -> list[str]:
-    """Return the files of a compilation database that are not programs, each with the reason."""
-    if not text.endswith(DATABASE) or not Path(text).is_file():
-        return []
-    return [f"{name}: {why}" for name, why in read_left_out(Path(text))]
+def _command_of(text: str) -> Command | None:
+    """Return a build's command for a file, if a text names a file of a compilation database, else None."""
+    if not (found := _database_of(text)):
+        return None
+    database, name = found
+    commands = _commands(database)
+    if name not in commands:
+        raise UnknownName.among(f"file in {database}", name, commands)
+    return commands[name]
 
 
 def _commands(database: Path) -> dict[str, Command]:
@@ -201,9 +255,40 @@ def _read_commands(database: Path, time_ns: int, size: int) -> dict[str, Command
     return {command.name: command for command in read_compile_commands(database)}
 
 
+def _load(text: str, arguments: tuple[str, ...], level: str) -> Program:
+    """Open a file, or a file of a compilation database."""
+    if command := _command_of(text):
+        options = (*without_all_unknown(command), *arguments)
+        program = load_program(command.source, options, level=level, directory=command.directory)
+        return dataclasses.replace(program, name=text)
+    path = Path(text)
+    if not path.exists() and "/" not in text and not path.suffix and ":" in text:
+        raise UnknownName.among("kind of program", text.partition(":")[0], KINDS)
+    return load_program(path, arguments, level=level)
+
+
+def _files(text: str) -> list[str]:
+    """Return the files of a folder, except in hidden folders, or of a database; any other text alone."""
+    if Path(text).is_dir():
+        found = []
+        for root, folders, names in os.walk(Path(text)):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            wanted = [name for name in sorted(names) if Path(name).suffix in C_SUFFIXES | CXX_SUFFIXES]
+            found += [str(Path(root, name)) for name in wanted]
+        if not found:
+            raise InputError(f"{Path(text)}: there is no C or C++ file (.c .cc .cpp .cxx) below this folder")
+        return found
+    if not text.endswith(DATABASE) or not Path(text).is_file():
+        return [text]
+    found = [f"{text}:{name}" for name in _commands(Path(text))]
+    if not found:
+        raise InputError(f"{text}: there is no C or C++ file in this database")
+    return found
+
+
 def _before_name(text: str) -> str:
     """Return the part of a reference before the name; FOLDER in corpus@FOLDER:NAME may contain a ':'."""
-    if found := database_of(text):
+    if found := _database_of(text):
         return text[: -len(found[1])]
     if not text.startswith("corpus@"):
         return text.partition(":")[0] + ":"
@@ -212,7 +297,7 @@ def _before_name(text: str) -> str:
     return text[: (folders or cuts)[0] + 1]
 
 
-def name_in(text: str) -> str:
+def _name_in(text: str) -> str:
     """Return the name in a reference, which follows the kind: split, package, program or seeds."""
     return text[len(_before_name(text)) :]
 
@@ -229,25 +314,15 @@ def _of_corpus(corpus: Corpus, name: str) -> Sequence[Program]:
     return [corpus.find(name)]
 
 
-def _public() -> Corpus:
-    return open_corpus(default_folder())
-
-
 def _of_suite(kind: str, name: str, level: str) -> Sequence[Program]:
-    load: Callable[[str], Program]
-    if kind == "kernels":
-        from burnish.llvm.corpora.kernels import kernel_names, load_kernel
-
-        names, load = kernel_names(), functools.partial(load_kernel, level=level)
-    else:
-        from burnish.llvm.corpora.workloads import load_workload, workload_names
-
-        names, load = workload_names(), functools.partial(load_workload, level=level)
+    programs = kernels() if kind == "kernels" else workloads()
+    load: Callable[..., Program] = load_kernel if kind == "kernels" else load_workload
     pattern, at, sizes = name.partition("@")  # sizes of inputs may follow
+    names = [program.name for program in programs]
     found = fnmatch.filter(names, pattern)
     if not found:
         raise UnknownName.among(kind.removesuffix("s"), pattern, names)
-    return Programs([f"{one}{at}{sizes}" for one in found], load)
+    return Programs([f"{one}{at}{sizes}" for one in found], functools.partial(load, level=level))
 
 
 def _random(text: str, name: str) -> Sequence[Program]:
@@ -264,10 +339,3 @@ def _random(text: str, name: str) -> Sequence[Program]:
 def _random_of(name: str) -> Program:
     seed, size = map(int, name.split(":"))
     return random_module(seed, size)
-
-
-def _file(text: str) -> Path:
-    path = Path(text)
-    if not path.exists() and "/" not in text and not path.suffix and ":" in text:
-        raise UnknownName.among("kind of program", text.partition(":")[0], KINDS)
-    return path

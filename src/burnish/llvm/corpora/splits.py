@@ -11,11 +11,10 @@ import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
+from burnish.llvm.corpora.manifest import SPLITS
 from burnish.llvm.corpora.pack import PackRow
 
 FILE = "splits.json"
-KEEPS = ("train", "val", "test")
-"""The first of these splits keeps a repeated program, so that training data depend on no other split."""
 
 
 def group_of(row: PackRow) -> str:
@@ -36,9 +35,6 @@ def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: 
         groups: The number of programs in each group.
         shares: The share of each split, such as {"train": 8, "val": 1, "test": 1}; relative to their sum.
         seed: Seed of the order among groups of equal size.
-
-    Raises:
-        InputError: a share is negative, or all are zero.
     """
     total = sum(shares.values())
     if total <= 0 or min(shares.values()) < 0:
@@ -70,11 +66,11 @@ def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[Pac
 def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:
     """Return rows so that no program is in two splits; programs that differ only in names are the same.
 
-    The first split in the order of `KEEPS` keeps a program; in the others its status becomes "repeated".
+    The first split in the order of `SPLITS` keeps a program; in the others its status becomes "repeated".
     Repeats of programs in packages that are not built cannot be found here. For the public packages, the
     manifest lists them (Package.repeats).
     """
-    rank = {split: number for number, split in enumerate(KEEPS)}
+    rank = {split: number for number, split in enumerate(SPLITS)}
     owner: dict[tuple[str, int], PackRow] = {}
     for row in sorted(rows, key=lambda row: (rank.get(row.split, len(rank)), row.name)):
         if row.is_program:
@@ -95,11 +91,7 @@ def repeat_reason(other: str) -> str:
 
 
 def read_splits(folder: Path) -> dict[str, str]:
-    """Return a corpus folder's own splits, by group; {} if the packages' splits apply.
-
-    Raises:
-        InputError: the file of splits is damaged.
-    """
+    """Return a corpus folder's own splits, by group; {} if the packages' splits apply."""
     path = folder / FILE
     if not path.exists():
         return {}

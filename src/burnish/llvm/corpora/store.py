@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,10 +17,8 @@ import numpy as np
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.llvm.corpora.manifest import packages_in
-from burnish.llvm.corpora.pack import SUFFIX, Pack, PackRow, read_pack, read_program
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, read_pack, read_program
 from burnish.llvm.corpora.splits import apply_splits, read_splits, without_repeats
-
-SPLITS = ("train", "val", "test")
 
 
 @dataclass(frozen=True)
@@ -53,20 +52,12 @@ class Corpus(Sequence[Program]):
         return self.open(self.programs[index])
 
     def open(self, row: PackRow) -> Program:
-        """Return the program of a row.
-
-        Raises:
-            InputError: the pack is damaged, missing, or was rebuilt since the corpus was opened.
-        """
+        """Return the program of a row."""
         path, content_at = self.packs[row.package]
         return read_program(path, content_at, row)
 
     def find(self, name: str) -> Program:
-        """Return the program of that name, package/path.
-
-        Raises:
-            UnknownName: no program has this name; the message has the nearest names or the file's status.
-        """
+        """Return the program of that name, package/path."""
         if (row := self._by_name.get(name)) is None:
             raise UnknownName.among(f"program in {self.folder}", name, _near(name, self._by_name))
         if not row.is_program:
@@ -102,27 +93,13 @@ class Corpus(Sequence[Program]):
             )
         return self.where(lambda row: row.split == split and row.package in packages)
 
-    def package(self, name: str) -> Corpus:
-        """Return the programs of one package.
-
-        Raises:
-            UnknownName: the corpus has no such package.
-        """
-        if name not in self.packs:
-            raise UnknownName.among(f"package in {self.folder}", name, self.packs)
-        return self.where(lambda row: row.package == name)
-
     def part(self, name: str) -> Corpus:
-        """Return the programs of a split or of a package.
-
-        Raises:
-            UnknownName: neither has this name; the message suggests the nearest ones.
-        """
+        """Return the programs of a split or of a package."""
         splits = dict.fromkeys(row.split for row in self.rows)
         if name.partition("@")[0] in splits:
             return self.split(name)
         if name in self.packs:
-            return self.package(name)
+            return self.where(lambda row: row.package == name)
         raise UnknownName.among(f"split or package in {self.folder}", name, [*splits, *self.packs])
 
     def where(self, wanted: Callable[[PackRow], bool]) -> Corpus:
@@ -139,13 +116,8 @@ class Corpus(Sequence[Program]):
     ) -> Corpus:
         """Return random programs of some sizes, without repetition; all of them if there are too few.
 
-        Args:
-            count: The number of programs.
-            seed: Seed of the choice.
-            smallest: Fewest IR instructions, inclusive.
-            largest: Most IR instructions, inclusive; None for any size.
-            even: Take equally many programs from each power-of-two range of sizes, as far as possible. By
-                default each program has the same probability.
+        Sizes are IR instructions, inclusive. With `even`, each power-of-two range of sizes has equally many
+        programs, as far as possible; by default each program has the same probability.
         """
         rows = [r for r in self.programs if smallest <= r.instructions <= (largest or r.instructions)]
         order = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
@@ -162,7 +134,7 @@ class Corpus(Sequence[Program]):
 
 
 def open_corpus(folder: Path | str) -> Corpus:
-    """Open a corpus that `burnish corpus build` made; only the rows are read.
+    """Open a corpus that `burnish corpus build` made; only the rows are read. No program is in two splits.
 
     Raises:
         InputError: the folder has no packs, or a pack is damaged.
@@ -171,11 +143,6 @@ def open_corpus(folder: Path | str) -> Corpus:
     packs = [read_pack(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if not packs:
         raise InputError(f"{folder}: no corpus there; make one with: burnish corpus build --folder {folder}")
-    return corpus_of(folder, packs)
-
-
-def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
-    """Return the corpus of some packs, with the folder's splits; no program is in two splits."""
     rows = [row for pack in packs for row in pack.rows]
     rows = without_repeats(apply_splits(rows, read_splits(folder)))
     rows.sort(key=lambda row: (row.package, row.path))
@@ -184,13 +151,13 @@ def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
 
 def _one_of_each_size(rows: Sequence[PackRow]) -> list[PackRow]:
     """Return rows in turns from each power-of-two range of sizes, so that every prefix is balanced."""
-    seen: dict[int, int] = {}
+    seen: Counter[int] = Counter()
     turns = []
     for row in rows:
         size = row.instructions.bit_length()
-        seen[size] = seen.get(size, 0) + 1
-        turns.append(seen[size])
-    return [row for _, row in sorted(zip(turns, rows, strict=True), key=lambda pair: pair[0])]
+        seen[size] += 1
+        turns.append((seen[size], row))
+    return [row for _, row in sorted(turns, key=lambda pair: pair[0])]
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import re
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from burnish.core.errors import CompileError, InputError
+from burnish.llvm.corpora.config_headers import generate_header
 from burnish.llvm.corpora.manifest import Package
-from burnish.llvm.corpora.repair import Repairs, first_error, repair
 from burnish.llvm.corpora.tree import FOREIGN, SourceTree, folder_of, index_tree
-from burnish.llvm.toolchain import C_SUFFIXES, compile_to_bitcode
+from burnish.llvm.toolchain import C_SUFFIXES, compile_to_bitcode, first_error
 
 MOST_REPAIRS = 20  # attempts to compile one file
 SMALLEST_BYTES = 100  # a smaller file has no code
@@ -33,6 +35,14 @@ FLAGS = (
     *("-D_GNU_SOURCE", "-DNDEBUG", "-DSTDC_HEADERS=1"),
     *(f"-DHAVE_{name}_H=1" for name in HEADERS.split()),
     *(f"-Wno-error={name}" for name in LENIENT.split()),
+)
+
+MISSING_FILE = re.compile(r"'([^']+)' file not found")
+MISSING_FEATURES = re.compile(r"target features? '([^']+)'|needs target features? ([\w.,|() -]+)")
+PYTHON_HEADERS = ("Python.h", "pyconfig.h")
+# Errors about features that C++17 removed from the language and its library.
+REMOVED_IN_CXX17 = re.compile(
+    r"C\+\+17|'register'|\b(auto_ptr|random_shuffle|unary_function|binary_function|bind1st|bind2nd)\b"
 )
 
 Language = Literal["c", "c++"]
@@ -77,26 +87,27 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Skipped:
-    """A file that was not compiled, on purpose."""
+class NotCompiled:
+    """A file that was skipped on purpose, or that clang rejects even after repairs of its options."""
 
     package: str
     path: str
-    reason: str
+    status: Literal["skipped", "failed"]
+    reason: str  # for a failed file the error that remains
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A file that clang rejects even after repairs of its options."""
+class Repairs:
+    """Options that repairs have found so far for one file."""
 
-    package: str
-    path: str
-    reason: str  # the error that remains
+    roots: tuple[str, ...] = ()  # include roots, relative to the sdist
+    flags: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()  # includes whose headers were generated
 
 
 def translation_units(
     root: Path, package: Package, limit: int | None = None, *, within: str = ""
-) -> Iterator[Unit | Skipped | Failed]:
+) -> Iterator[Unit | NotCompiled]:
     """Find the options of every C and C++ file in a package by compiling it; yield each file's result.
 
     Each file is one unit. No part of the package's build is run. Include roots are the folders of the sdist
@@ -105,8 +116,6 @@ def translation_units(
     file are tried first on the next file of its folder. The order is by path and always the same.
 
     Args:
-        root: The unpacked sdist, as `fetch` returns it.
-        package: The package's entry in the manifest.
         limit: Stop after this number of units; None tries all files.
         within: Try only the files of this folder, relative to the root, and of the folders in it.
 
@@ -130,7 +139,7 @@ def translation_units(
 
 def compile_folder(
     tree: SourceTree, package: Package, paths: Iterable[str], flags: tuple[str, ...] = ()
-) -> Iterator[tuple[Unit | Skipped | Failed, bytes]]:
+) -> Iterator[tuple[Unit | NotCompiled, bytes]]:
     """Compile files of one folder; yield each with its bitcode at -Oz, which is empty if it is not a unit.
 
     Include roots found for one file are reused only in its folder, so folders can be compiled in any order.
@@ -139,44 +148,76 @@ def compile_folder(
     roots: tuple[str, ...] | None = None
     for path in paths:
         if reason := _reason_to_skip(tree.root / path, path, package.tables):
-            yield Skipped(package.name, path, reason), b""
+            yield NotCompiled(package.name, path, "skipped", reason), b""
             continue
         if roots is None:
-            roots = _own_roots(tree, folder_of(path))
+            # shadowed includes: clang finds the machine's own, so no error would reveal their roots
+            shadowed = [tree.include_root(include, folder_of(path)) for include in tree.shadowed]
+            roots = tuple(dict.fromkeys(root or "." for root in shadowed if root is not None))
         unit, bitcode, roots = _compile_with_repairs(tree, package, path, Repairs(roots, flags))
         yield unit, bitcode
 
 
 def _compile_with_repairs(
     tree: SourceTree, package: Package, path: str, options: Repairs
-) -> tuple[Unit | Failed, bytes, tuple[str, ...]]:
+) -> tuple[Unit | NotCompiled, bytes, tuple[str, ...]]:
     """Return the unit or the failure, the bitcode, and the include roots found by the repairs."""
+    language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
+    standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
+    fixed = (*FLAGS, standard, *(f"-D{define}" for define in package.defines))
     error = ""
     for _ in range(MOST_REPAIRS):
-        unit = _unit(tree.root, package, path, options)
+        includes = tuple(f"-I{folder}" for folder in options.roots)
+        unit = Unit(package.name, path, language, (*fixed, *options.flags, *includes), tree.root)
         try:
             return unit, unit.compile(), options.roots
         except CompileError as rejection:
             error = first_error(str(rejection))
-        better = repair(options, error, tree, folder_of(path), package.defines)
+        better = _repaired(options, error, tree, folder_of(path), package.defines)
         if better is None:
             break
         options = better
-    return Failed(package.name, path, error), b"", options.roots
+    return NotCompiled(package.name, path, "failed", error), b"", options.roots
 
 
-def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:
-    language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
-    standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
-    defines = tuple(f"-D{define}" for define in package.defines)
-    includes = tuple(f"-I{folder}" for folder in options.roots)
-    return Unit(package.name, path, language, (*FLAGS, standard, *defines, *options.flags, *includes), root)
+def _repaired(
+    options: Repairs, error: str, tree: SourceTree, near: str, defines: Sequence[str]
+) -> Repairs | None:
+    """Return options that may repair an error in a file of the folder `near`; None if no repair applies."""
+    better = options
+    if missing := MISSING_FILE.search(error):
+        better = _add_root(options, missing[1], tree, near, defines)
+    elif features := MISSING_FEATURES.search(error):
+        names = re.findall(r"[\w.-]+", features[1] or features[2])
+        better = _add_flags(options, *(f"-m{name}" for name in names))
+    elif REMOVED_IN_CXX17.search(error):
+        better = _add_flags(options, "-std=gnu++14")
+    return better if better != options else None
 
 
-def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
-    """Return the roots of shadowed includes: clang finds the machine's own, so no error would reveal them."""
-    roots = [tree.include_root(include, folder) for include in tree.shadowed]
-    return tuple(dict.fromkeys(root or "." for root in roots if root is not None))
+def _add_root(options: Repairs, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Repairs:
+    root = tree.include_root(include, near)
+    made = None
+    if root is None or FOREIGN.search(f"{root}/{include}"):  # prefer a generated config.h to a foreign one
+        made = generate_header(tree, include, near, defines)
+    if made is not None:
+        # record each header: the root alone may be known already, because of another header
+        generated = tuple(dict.fromkeys([*options.generated, include]))
+        return replace(options, roots=_with(options.roots, made), generated=generated)
+    if root is not None:
+        return replace(options, roots=_with(options.roots, root))
+    if include in PYTHON_HEADERS:  # last, so that it does not hide a header of the sdist
+        return _add_flags(options, "-idirafter", sysconfig.get_path("include"))
+    return options
+
+
+def _with(roots: tuple[str, ...], root: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*roots, root or "."]))
+
+
+def _add_flags(options: Repairs, *flags: str) -> Repairs:
+    new = [flag for flag in flags if flag not in options.flags]
+    return replace(options, flags=(*options.flags, *new))
 
 
 def _reason_to_skip(source: Path, path: str, tables: tuple[str, ...]) -> str | None:

@@ -15,8 +15,8 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
 from burnish.files import default_cache, write_atomically
 from burnish.llvm.corpora.fetch import Progress, fetch
+from burnish.llvm.corpora.kernels import choose_runs, read_runs
 from burnish.llvm.corpora.manifest import find_package
-from burnish.llvm.corpora.sizes import choose_runs, read_runs, split_sizes
 from burnish.llvm.programs import link_programs
 from burnish.llvm.toolchain import clang_version, compile_to_bitcode
 
@@ -41,21 +41,12 @@ class Recipe:
     files: tuple[str, ...] = ()  # input files, in the driver's folder
 
     @property
-    def sizes(self) -> tuple[str, ...]:
-        """Return the names of the input sizes, smallest first."""
-        return tuple(run.name for run in self.runs)
-
-    @property
     def folder(self) -> Path:
         """Return the folder of the driver and its input files."""
         return FOLDER / self.name
 
     def find_sources(self, root: Path) -> list[str]:
-        """Return the package's files to compile, relative to the unpacked sdist, sorted by path.
-
-        Raises:
-            InputError: a pattern finds nothing.
-        """
+        """Return the package's files to compile, relative to the unpacked sdist, sorted by path."""
         found: set[str] = set()
         for pattern in self.sources:
             paths = {path.relative_to(root).as_posix() for path in root.glob(pattern)}
@@ -74,7 +65,12 @@ def workloads() -> tuple[Recipe, ...]:
     """Return the recipes of all workloads, ordered by name."""
     rows = tomllib.loads((FOLDER / "workloads.toml").read_text(encoding="utf-8"))
     outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
-    return tuple(_read_recipe(name, row, outputs.get(name, {})) for name, row in sorted(rows.items()))
+    recipes = []
+    for name, row in sorted(rows.items()):
+        lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
+        runs = read_runs(row["runs"], outputs.get(name, {}))
+        recipes.append(Recipe(name, row["description"], runs, **lists))
+    return tuple(recipes)
 
 
 def workload_names() -> tuple[str, ...]:
@@ -83,11 +79,7 @@ def workload_names() -> tuple[str, ...]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of a workload.
-
-    Raises:
-        UnknownName: no workload has this name; the message suggests the nearest ones.
-    """
+    """Return the recipe of a workload."""
     known = {recipe.name: recipe for recipe in workloads()}
     if name not in known:
         raise UnknownName.among("workload", name, known)
@@ -110,17 +102,15 @@ def load_workload(
         name: A workload, such as "lz4"; sizes in it replace `sizes`: "lz4@medium".
         directory: Folder for fetched packages and compiled modules; the user's cache by default.
         sizes: Sizes of the inputs that the program is run on; None takes all.
-        level: The optimization level of clang's front end.
-        progress: Called during the download with the bytes so far and the total bytes.
 
     Raises:
         UnknownName: there is no such workload, or the workload has no such size.
         InputError: the package cannot be fetched.
         CompileError: clang rejects a file.
     """
-    name, sizes = split_sizes(name, sizes)
+    name, at, chosen = name.partition("@")
     recipe = find_recipe(name)
-    runs = choose_runs(name, recipe.runs, sizes)
+    runs = choose_runs(name, recipe.runs, chosen.split(",") if at else sizes)
     directory = default_cache() if directory is None else directory
     kept = directory / "workloads" / f"{name}-{_key(recipe, level)}.bc"
     if kept.is_file():
@@ -158,10 +148,3 @@ def _key(recipe: Recipe, level: str) -> str:
     for file in [*sorted(recipe.folder.rglob("*.[ch]")), *sorted(FOLDER.glob("*.h"))]:
         code.update(file.read_bytes())
     return code.hexdigest()
-
-
-def _read_recipe(name: str, row: dict[str, object], outputs: dict[str, str]) -> Recipe:
-    lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
-    description, runs = row["description"], row["runs"]
-    assert isinstance(description, str) and isinstance(runs, dict)
-    return Recipe(name, description, read_runs(runs, outputs), **lists)

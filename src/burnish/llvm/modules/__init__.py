@@ -3,12 +3,9 @@
 module          read, copy and emit a module; run one pass
 passes          the actions: LLVM's passes and burnish's own, with their parameters
 origin          where a session's module comes from, and the sizes and run times of its reference
-session         ModuleSession: actions are passes, sites are functions
+session         ModuleSession: actions are passes, sites are functions; baselines: clang's own levels
 observations    features, graphs and texts of a module
 objectives      the objectives, their limits, and the expected slowdown
-computed_gotos  the loss where a pass merges an interpreter's computed gotos
-baselines       clang's own levels
-outputs         objects, bitcode and text
 debug_info      removal of debug information before a search, and its return
-parts           the parts of a Task that all LLVM tasks share
+parts           the parts of a Task that all LLVM tasks share: files, outputs, checks
 """

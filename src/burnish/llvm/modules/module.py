@@ -1,8 +1,9 @@
-"""Operations on LLVM modules that raise burnish's errors."""
+"""Operations on LLVM modules: CompilerCrash where LLVM fails, ProgramError if a program cannot be read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from burnish import _native
@@ -13,11 +14,7 @@ from burnish.llvm.modules.passes import PASSES
 
 
 def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool:
-    """Run one of PASSES on a module, or on one of its functions; return whether LLVM reports a change.
-
-    Raises:
-        CompilerCrash: LLVM fails.
-    """
+    """Run one of PASSES on a module, or on one of its functions; return whether LLVM reports a change."""
     item = PASSES[action]
     try:
         if site == WHOLE_PROGRAM or item.function_pipeline is None:
@@ -28,11 +25,7 @@ def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool
 
 
 def run_answered(module: _native.Module, action: int, level: str, answers: Mapping[str, bool]) -> bool:
-    """Run one of PASSES on a module, with the inliner's answers by site; see native/inlining.h.
-
-    Raises:
-        CompilerCrash: LLVM fails.
-    """
+    """Run one of PASSES on a module, with the inliner's answers by site; see native/inlining.h."""
     item = PASSES[action]
     try:
         return _native.run_with_answers(module, item.pipeline, level, dict(answers))
@@ -41,11 +34,7 @@ def run_answered(module: _native.Module, action: int, level: str, answers: Mappi
 
 
 def clone_module(module: _native.Module) -> _native.Module:
-    """Return a copy of a module, made through bitcode.
-
-    Raises:
-        CompilerCrash: a pass broke the module.
-    """
+    """Return a copy of a module, made through bitcode."""
     try:
         return module.clone()
     except _native.FatalError as error:
@@ -56,28 +45,25 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
     """Return the object file that the back end makes of a module.
 
     Raises:
-        CompilerCrash: LLVM fails.
         InputError: there is no such CPU.
         NotMeasurable: this build has no back end for the module's target.
     """
-    try:
+    with _code_generation(module):
         return module.emit_object(level, cpu)
-    except _native.FatalError as error:
-        raise CompilerCrash(f"code generation: {error}") from None
-    except _native.PipelineError as error:
-        raise refusal(module, error) from None
 
 
 def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
-    """Return the object file of `emit_object` with facts about its code, such as run times.
-
-    Raises:
-        CompilerCrash, InputError, NotMeasurable: see `emit_object`.
-    """
+    """Return the object file of `emit_object` with facts about its code, such as run times."""
     back_end = _native.BackEnd()
     back_end.level, back_end.cpu = level, cpu
-    try:
+    with _code_generation(module):
         return _native.generate_code(module, back_end, {}, scores=True)
+
+
+@contextlib.contextmanager
+def _code_generation(module: _native.Module) -> Iterator[None]:
+    try:
+        yield
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None
     except _native.PipelineError as error:
@@ -102,22 +88,14 @@ def object_sizes(code: bytes, module: _native.Module) -> _native.Sizes:
 
 
 def without_unwind_tables(program: Program) -> Program:
-    """Return a program as -fno-asynchronous-unwind-tables makes it: tables remain only where exceptions pass.
-
-    Raises:
-        ProgramError: the program cannot be read.
-    """
+    """Return a program as by -fno-asynchronous-unwind-tables: tables remain only where exceptions pass."""
     module = read_module(program)
     module.drop_unwind_tables()
     return replace(program, content=module.bitcode())
 
 
 def read_module(program: Program) -> _native.Module:
-    """Parse and verify a program's bitcode or IR text.
-
-    Raises:
-        ProgramError: the program cannot be read.
-    """
+    """Parse and verify a program's bitcode or IR text."""
     try:  # a fixed name: IR text without a source_filename takes it, and every digest includes it
         return _native.Module(program.content, "program")
     except _native.InputError as error:

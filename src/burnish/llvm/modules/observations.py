@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +18,9 @@ from burnish.llvm.representations.graph import (
     block_graph,
     call_graph,
     program_graph,
+    tokens,
 )
 from burnish.llvm.representations.ir2vec import DIMENSION, program_vector
-from burnish.llvm.representations.tokens import tokens
 from burnish.llvm.representations.vocabulary import SIZE
 
 TRACE_LENGTH = 256
@@ -39,12 +41,8 @@ _PROPERTIES = tuple(_native.function_property_names())
 _MAX_LOOP_DEPTH = _PROPERTIES.index("MaxLoopDepth")
 
 
-def _counts(name: str, description: str, columns: tuple[str, ...] | list[str]) -> Observation:
-    return Observation(name, description, shape=(len(columns),), columns=columns)
-
-
-def _shares(name: str, description: str, columns: tuple[str, ...] | list[str]) -> Observation:
-    return Observation(name, description, shape=(len(columns),), dtype="float32", columns=columns)
+def _counts(name: str, description: str, columns: Sequence[str], dtype: str = "int64") -> Observation:
+    return Observation(name, description, shape=(len(columns),), dtype=dtype, columns=columns)
 
 
 def _graph(name: str, description: str, columns: tuple[str, ...], low: int = 0) -> Observation:
@@ -55,9 +53,9 @@ OBSERVATIONS: dict[str, Observation] = {
     item.name: item
     for item in (
         _counts("opcode-counts", "Totals and the count of each opcode (CompilerGym's InstCount)", _OPCODES),
-        _shares("opcode-counts-normalized", "opcode-counts / the instruction count", _OPCODES),
+        _counts("opcode-counts-normalized", "opcode-counts / the instruction count", _OPCODES, "float32"),
         _counts("autophase", "The 56 features of AutoPhase (Huang et al. 2019)", _AUTOPHASE),
-        _shares("autophase-normalized", "autophase / the instruction count", _AUTOPHASE),
+        _counts("autophase-normalized", "autophase / the instruction count", _AUTOPHASE, "float32"),
         _counts(
             "function-properties",
             "LLVM's FunctionPropertiesAnalysis: sums over the functions, but the maximum of MaxLoopDepth",
@@ -106,47 +104,36 @@ def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
     Raises:
         KeyError: `space` is not in OBSERVATIONS.
     """
-    match space:
-        case "opcode-counts":
-            return module.opcode_counts()
-        case "opcode-counts-normalized":
-            counts = module.opcode_counts()
-            return _normalized(counts, counts[0])
-        case "autophase":
-            return module.autophase()
-        case "autophase-normalized":
-            features = module.autophase()
-            return _normalized(features, features[_AUTOPHASE_TOTAL])
-        case "function-properties":
-            rows = module.function_properties()
-            total: NDArray[np.int64] = rows.sum(axis=0)
-            total[_MAX_LOOP_DEPTH] = rows[:, _MAX_LOOP_DEPTH].max(initial=0)
-            return total
-        case "trace":
-            return _padded(applied)
-        case "programl":
-            return program_graph(module).arrays
-        case "cfg":
-            return block_graph(module).arrays
-        case "callgraph":
-            return call_graph(module).arrays
-        case "ir2vec":
-            return program_vector(module)
-        case "tokens":
-            return tokens(module)
-        case "ir":
-            return module.print()
-        case "bitcode":
-            return module.bitcode()
-    raise KeyError(space)
-
-
-def _normalized(values: NDArray[np.int64], total: np.int64) -> NDArray[np.float32]:
-    return (values / max(1, int(total))).astype(np.float32)
-
-
-def _padded(applied: list[int]) -> NDArray[np.int64]:
+    if space != "trace":
+        return _OBSERVERS[space](module)
     row = np.zeros(TRACE_LENGTH, dtype=np.int64)
     last = applied[-TRACE_LENGTH:]
     row[: len(last)] = np.asarray(last, dtype=np.int64) + 1
     return row
+
+
+def _normalized(values: NDArray[np.int64], total: int) -> NDArray[np.float32]:
+    return (values / max(1, int(values[total]))).astype(np.float32)
+
+
+def _function_properties(module: _native.Module) -> NDArray[np.int64]:
+    rows = module.function_properties()
+    total: NDArray[np.int64] = rows.sum(axis=0)
+    total[_MAX_LOOP_DEPTH] = rows[:, _MAX_LOOP_DEPTH].max(initial=0)
+    return total
+
+
+_OBSERVERS: dict[str, Callable[[_native.Module], Observed]] = {
+    "opcode-counts": _native.Module.opcode_counts,
+    "opcode-counts-normalized": lambda module: _normalized(module.opcode_counts(), 0),
+    "autophase": _native.Module.autophase,
+    "autophase-normalized": lambda module: _normalized(module.autophase(), _AUTOPHASE_TOTAL),
+    "function-properties": _function_properties,
+    "programl": lambda module: program_graph(module).arrays,
+    "cfg": lambda module: block_graph(module).arrays,
+    "callgraph": lambda module: call_graph(module).arrays,
+    "ir2vec": program_vector,
+    "tokens": tokens,
+    "ir": _native.Module.print,
+    "bitcode": _native.Module.bitcode,
+}

@@ -55,12 +55,7 @@ class ReferenceSizes:
 
     @classmethod
     def of(cls, sizes: _native.Sizes, module: _native.Module) -> ReferenceSizes:
-        """Return the sizes of a reference from those of its object.
-
-        Args:
-            sizes: The sizes of the object.
-            module: The object's module, before or after the passes.
-        """
+        """Return the sizes of a reference from its object and its module, before or after the passes."""
         shared = frozenset(module.linkonce_functions)
         loaded = {name: size for name, size in sizes.functions_loaded if name in shared}
         return cls(sizes.loaded_bytes, sizes.text_bytes + sizes.read_only_bytes, loaded)

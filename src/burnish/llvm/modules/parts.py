@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from burnish import _native
+from burnish.core.errors import InputError
 from burnish.core.program_source import ProgramSource
+from burnish.core.session import Session
 from burnish.core.task import Checks, Files, Presentation
 from burnish.core.validator import Validator
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import without_unwind_tables
-from burnish.llvm.modules.outputs import write_bitcode, write_object, write_text
 from burnish.llvm.run.object_behaviour import object_behaviour
+from burnish.llvm.toolchain import bitcode_to_object, clang_version
 
 LANGUAGE = "llvm"
+NO_TIME = "-mno-incremental-linker-compatible"  # leaves the time of creation out of COFF objects
 
 SHOWN = Presentation(("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}")
 
@@ -34,7 +38,7 @@ def checks() -> Checks:
 
 
 def _source(level: str) -> ProgramSource:
-    from burnish.llvm.corpora.module_source import ModuleSource  # late: workers do not need it
+    from burnish.llvm.corpora.references import ModuleSource  # late: workers do not need it
 
     return ModuleSource(level)
 
@@ -46,7 +50,31 @@ def _validator() -> Validator:
 
 
 def _toolchain() -> Mapping[str, str]:
-    from burnish._native import llvm_version
-    from burnish.llvm.toolchain import clang_version
+    return {"llvm": _native.llvm_version(), "clang": clang_version()}
 
-    return {"llvm": llvm_version(), "clang": clang_version()}
+
+def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
+    """Return the object file that clang's code generation makes with the user's options."""
+    bitcode = write_bitcode(session, arguments, level)
+    module = _native.Module(bitcode)
+    if not module.has_back_end:
+        raise InputError(
+            f"made for '{module.triple}', for which this build of burnish cannot make machine code; "
+            "write a .bc or .ll file instead of .o"
+        )
+    target = f"--target={module.triple}"  # otherwise clang uses this machine's
+    return bitcode_to_object(bitcode, (target, NO_TIME, *arguments), level=level)
+
+
+def write_bitcode(session: Session, _arguments: tuple[str, ...], _level: str) -> bytes:
+    """Return the module as bitcode."""
+    content = session.observe("bitcode")
+    assert isinstance(content, bytes)
+    return content
+
+
+def write_text(session: Session, _arguments: tuple[str, ...], _level: str) -> bytes:
+    """Return the module as LLVM IR text."""
+    content = session.observe("ir")
+    assert isinstance(content, str)
+    return content.encode()

@@ -110,14 +110,8 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-OURS = (  # passes of native/, which LLVM's tools lack
-    "outline<",
-    "hoist-common",
-    "sink-common",
-    "frame-pointer<",
-    "no-jump-tables",
-    "no-minsize",
-)
+# Passes of native/, which LLVM's tools lack.
+OURS = ("outline<", "hoist-common", "sink-common", "frame-pointer<", "no-jump-tables", "no-minsize")
 
 _OWN = ("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<", *OURS)
 
@@ -147,12 +141,7 @@ ANY = "*"
 def left_out(names: Iterable[str]) -> str:
     """Return excluded actions as the text of a task's option: sorted, each once, separated by commas.
 
-    Args:
-        names: Actions, or prefixes with a wildcard: "mergefunc", "outline*".
-
-    Raises:
-        UnknownName: there is no such action.
-        InputError: no action is left.
+    A name is an action, or a prefix with a wildcard: "mergefunc", "outline*".
     """
     patterns = sorted({name.strip() for name in names} - {""})
     for pattern in patterns:
@@ -169,34 +158,12 @@ def left_out(names: Iterable[str]) -> str:
 def indices(without: str = "") -> tuple[int, ...]:
     """Return the indices of PASSES without the excluded ones; `without` is as `left_out` returns it."""
     patterns = without.split(",") if without else []
-    return tuple(
-        i for i, text in enumerate(ACTIONS) if not any(_matches(text, pattern) for pattern in patterns)
-    )
+    return tuple(i for i, text in enumerate(ACTIONS) if not any(_matches(text, one) for one in patterns))
 
 
 def _matches(text: str, pattern: str) -> bool:
     return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
-
-RENAMED: dict[str, str] = {
-    # LLVM 10's name (CompilerGym's list): the action here, if its name differs
-    "early-cse-memssa": "early-cse<memssa>",
-    "flattencfg": "flatten-cfg",
-    "functionattrs": "function-attrs",
-    "instcombine": "instcombine<no-verify-fixpoint>",
-    "ipconstprop": "ipsccp",
-    "constprop": "instsimplify",
-    "die": "dce",
-    "licm": "licm<allowspeculation>",
-    "loop-guard-widening": "guard-widening",
-    "loop-rotate": "loop-rotate<header-duplication>",
-    "loop-unroll": "loop-unroll<O3>",
-    "loop-unswitch": "simple-loop-unswitch<nontrivial>",
-    "lowerswitch": "lower-switch",
-    "rpo-functionattrs": "rpo-function-attrs",
-    "simple-loop-unswitch": "simple-loop-unswitch<nontrivial>",
-    "sroa": "sroa<modify-cfg>",
-}
 
 _GONE = "no longer in LLVM"
 _DEBUG = "touches debug information only"
@@ -262,9 +229,7 @@ OMITTED: dict[str, str] = {
 def legal_masks(numbers: NDArray[np.int64], has_back_end: bool) -> tuple[Mask, Mask]:
     """Return two masks of bool[actions]: passes that apply to a program, and those that apply to a function.
 
-    Args:
-        numbers: int64[actions], indices into PASSES.
-        has_back_end: Whether this build makes machine code for the program's target.
+    `numbers` are indices into PASSES: int64[actions].
     """
     passes = [PASSES[number] for number in numbers]
     legal: Mask = np.array([has_back_end or item.text not in NEED_BACK_END for item in passes])

@@ -16,6 +16,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError, Unknown
 from burnish.core.objective import parse_objective
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
+from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.view import Mask, Observed
 from burnish.llvm.modules.module import (
@@ -39,6 +40,7 @@ from burnish.llvm.modules.observations import OBSERVATIONS, observe
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
 from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
+from burnish.llvm.toolchain import LEVELS
 
 
 class ModuleSession(Session):
@@ -128,9 +130,6 @@ class ModuleSession(Session):
         """Return each function's share of an objective; {} for an objective without shares.
 
         ir-instructions: its instructions; the sizes: see `size_shares`; slowdown: see `slowdowns`.
-
-        Raises:
-            UnknownName: there is no such objective.
         """
         match objective:
             case "ir-instructions":
@@ -209,11 +208,7 @@ class ModuleSession(Session):
         return self._object
 
     def run_times(self) -> RunTimes:
-        """Return the expected run times of this state's machine code.
-
-        Raises:
-            CompilerCrash: LLVM fails.
-        """
+        """Return the expected run times of this state's machine code."""
         if self._run_times is None:
             self._run_times = self.origin.run_times.get(self.digest()) or self._emit()
         return self._run_times
@@ -238,7 +233,7 @@ class ModuleSession(Session):
         return self.origin.run_time
 
     def reference_gotos(self) -> Mapping[str, int]:
-        """Return the number of computed gotos of the reference's functions; see computed_gotos.py."""
+        """Return the number of computed gotos of the reference's functions; see objectives.ROOT."""
         if self.origin.reference is None:
             return self.run_times().gotos
         if self.origin.reference_gotos is None:
@@ -281,11 +276,7 @@ class ModuleSession(Session):
         return Part(opener, Program(f"{self.origin.program.name}: {site}", "llvm", content), site)
 
     def stopwatch(self) -> Stopwatch:
-        """Return the stopwatch that times the program; all forks share it.
-
-        Raises:
-            InputError: the program cannot be run.
-        """
+        """Return the stopwatch that times the program; all forks share it."""
         if self._stopwatch is None:
             raise InputError(
                 f"{self.origin.program.name}: this program has no workload, so it cannot be run; "
@@ -319,13 +310,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
 def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:
     """Open a part from ModuleSession.part, without preparation; its reference is this first state.
 
-    Args:
-        program: The part.
-        options: The options of the session that the part was taken from.
-        slowdown: The function's expected time in the part, in units of its time in the program's reference.
-
-    Raises:
-        ProgramError: the part cannot be read.
+    `slowdown` is the function's expected time in the part, in units of its time in the program's reference.
     """
     return _open(Origin(program, lambda module: None, (), slowdown), options)
 
@@ -334,8 +319,6 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
     """Open a program in the state after clang's own -O pipeline.
 
     Raises:
-        ProgramError: the program cannot be read.
-        InputError: there is no such level.
         CompilerCrash: LLVM fails in the pipeline.
     """
     try:
@@ -344,16 +327,26 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         raise CompilerCrash(f"-{level}: {error}") from None
 
 
+def baselines(cpu: str) -> dict[str, Opener]:
+    """Return, by level, an opener of the state after clang's -O pipeline.
+
+    Passes, attributes and code generation are those of clang 23: the object files are equal to clang's
+    (tests/tasks/llvm_passes/test_baselines.py). There is one exception: at -O0, clang's front end emits
+    different code. For clang's exact -O0 of a C or C++ file, open the front end's module for -O0.
+    """
+    return {level: partial(open_baseline, level=level, cpu=cpu) for level in LEVELS}
+
+
 def _open(origin: Origin, options: Options) -> ModuleSession:
     program, module = origin.program, read_module(origin.program)
     try:
         origin.prepare(module)
     except _native.PipelineError as error:
         raise InputError(str(error)) from None
-    unoptimized = partial(_unoptimized_object, program, options.cpu)
-    stopwatch = Stopwatch(program.workload, unoptimized) if program.workload else None
-    return ModuleSession(module, options, origin, stopwatch)
+    if not program.workload:
+        return ModuleSession(module, options, origin)
 
+    def unoptimized() -> bytes:
+        return open_baseline(program, "O0", options.cpu).object_code()
 
-def _unoptimized_object(program: Program, cpu: str) -> bytes:
-    return open_baseline(program, "O0", cpu).object_code()
+    return ModuleSession(module, options, origin, Stopwatch(program.workload, unoptimized))

@@ -38,16 +38,11 @@ def pipeline_settings(
 ) -> TaskSettings:
     """Return the settings of a task that begins after one of clang's pipelines.
 
-    Args:
-        make_task: Makes the task for other options.
-        default: A dataclass with the texts `pipeline` and `cpu`.
-        pipelines: The levels that a user may choose.
-        description: The role of the pipeline in the task.
+    Options are a dataclass with the texts `pipeline` and `cpu`; `description` has the pipeline's role.
     """
+    configure = partial(_configure, make_task, default, tuple(pipelines))
     settings = Setting("pipeline", description, choices=tuple(pipelines)), CPU
-    return TaskSettings(
-        settings=settings, configure=partial(_configure, make_task, default, tuple(pipelines))
-    )
+    return TaskSettings(settings=settings, configure=configure)
 
 
 def _configure(

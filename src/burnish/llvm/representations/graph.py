@@ -1,4 +1,4 @@
-"""Programs as graphs: ProGraML graphs, control flow graphs and call graphs.
+"""Programs as graphs, ProGraML's, of control flow and of calls, and as sequences of tokens.
 
 `program_graph` follows ProGraML (Cummins et al. 2021, arXiv:2003.10536). Nodes are instructions, variables
 (arguments and results of instructions), constants (each once in a module) and, on request, types. Edges are
@@ -40,11 +40,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish import _native
-from burnish.core.errors import MissingTool, install
+from burnish.core.errors import MissingTool, ProgramError, install
 from burnish.core.objective import GraphArrays
 from burnish.core.program import Program
-from burnish.llvm.representations.modules import module_of
-from burnish.llvm.representations.vocabulary import Vocabulary, shipped_vocabulary
+from burnish.llvm.representations.vocabulary import FUNCTION, Vocabulary, shipped_vocabulary
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
@@ -79,11 +78,7 @@ class ProgramGraph:
         return [] if self.text_of is None else [self.texts[i] for i in self.text_of.tolist()]
 
     def to_networkx(self) -> MultiDiGraph[int]:
-        """Return a networkx graph; columns, `text` and `flow` are attributes of nodes and edges.
-
-        Raises:
-            MissingTool: networkx is not installed.
-        """
+        """Return a networkx graph; columns, `text` and `flow` are attributes of nodes and edges."""
         try:
             from networkx import MultiDiGraph
         except ImportError:
@@ -101,9 +96,6 @@ class ProgramGraph:
         """Return `x` int64[N, columns], `edge_index` int64[2, E], `edge_attr` int64[E, 2].
 
         The columns of `edge_attr` are flow and `edge_column`.
-
-        Raises:
-            MissingTool: torch or torch-geometric is not installed.
         """
         try:
             import torch
@@ -122,7 +114,6 @@ def program_graph(
     """Return the ProGraML graph: nodes int64[N, 4] with PROGRAM_COLUMNS; `kind` is an index into KINDS.
 
     Args:
-        program: The program or module; it is not changed.
         types: Whether to add nodes for types.
         vocabulary: Maps texts to token numbers; the shipped vocabulary by default.
     """
@@ -151,6 +142,33 @@ def call_graph(program: Program | _native.Module) -> ProgramGraph:
     """
     nodes, edges, names = module_of(program).call_graph()
     return ProgramGraph(nodes, edges, CALL_COLUMNS, names, np.arange(len(names)), "calls")
+
+
+def tokens(program: Program | _native.Module, *, vocabulary: Vocabulary | None = None) -> NDArray[np.int64]:
+    """Return int64[functions + instructions]: in module order, a function's marker, then its instructions.
+
+    The tokens' texts are those of the program graph's instruction nodes.
+    """
+    numbers, texts = module_of(program).instruction_sequence()
+    return (vocabulary or shipped_vocabulary()).lookup(texts)[numbers]
+
+
+def by_function(
+    sequence: NDArray[np.int64], *, vocabulary: Vocabulary | None = None
+) -> list[NDArray[np.int64]]:
+    """Split a sequence from `tokens` into one per function with a body, in module order."""
+    marker = (vocabulary or shipped_vocabulary()).lookup([FUNCTION])[0]
+    return np.split(sequence, np.flatnonzero(sequence == marker)[1:]) if len(sequence) else []
+
+
+def module_of(program: Program | _native.Module) -> _native.Module:
+    """Return an open module as it is, or open a program as a module."""
+    if isinstance(program, _native.Module):
+        return program
+    try:
+        return _native.Module(program.content, program.name)
+    except _native.InputError as error:
+        raise ProgramError(f"{program.name}: {error}") from None
 
 
 def _missing(package: str) -> MissingTool:

@@ -19,8 +19,6 @@ over its functions.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -32,7 +30,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.llvm.representations.modules import module_of
+from burnish.llvm.representations.graph import module_of
 
 DIMENSION: Final = 75  # of the shipped seed vectors
 SHIPPED: Final = "seed_vectors.json"
@@ -53,23 +51,11 @@ def shipped_seed_vectors() -> SeedVectors:
 
 
 def load_seed_vectors(path: Path) -> SeedVectors:
-    """Read LLVM's vocabulary file: JSON with Opcodes, Types and Arguments, each mapping names to vectors.
-
-    Raises:
-        InputError: LLVM cannot read the file.
-    """
+    """Read LLVM's vocabulary file: JSON with Opcodes, Types and Arguments, each mapping names to vectors."""
     try:
         return SeedVectors(str(path))
     except _native.InputError as error:
         raise InputError(f"{path}: not a file of seed vectors: {error}") from None
-
-
-def save_seed_vectors(path: Path, entities: Sequence[tuple[str, str]], vectors: NDArray[np.floating]) -> None:
-    """Write vectors [entities, dimension] as LLVM's vocabulary file, rounded to four decimals."""
-    sections: dict[str, dict[str, list[float]]] = {}
-    for (section, key), vector in zip(entities, vectors.tolist(), strict=True):
-        sections.setdefault(section, {})[key] = [round(value, 4) + 0.0 for value in vector]
-    path.write_text("{\n" + ",\n".join(_section(name, rows) for name, rows in sections.items()) + "\n}\n")
 
 
 def program_vector(
@@ -93,8 +79,3 @@ def instruction_vectors(
 ) -> Vectors:
     """Return float32[instructions, dimension], in module order, unreachable instructions included."""
     return (seed_vectors or shipped_seed_vectors()).instructions(module_of(program), flow_aware)
-
-
-def _section(name: str, rows: Mapping[str, Sequence[float]]) -> str:
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
-    return f"{json.dumps(name)}: {{\n{lines}\n}}"

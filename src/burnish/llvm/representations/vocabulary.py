@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -60,11 +60,7 @@ def most_frequent(counts: Mapping[str, int], *, at_least: int, origin: str = "")
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Read a file that `Vocabulary.save` wrote.
-
-    Raises:
-        InputError: the file does not exist or is not a vocabulary.
-    """
+    """Read a file that `Vocabulary.save` wrote."""
     try:
         return _parsed(path.read_text())
     except (OSError, ValueError, KeyError, TypeError, InputError) as error:
@@ -75,11 +71,6 @@ def load_vocabulary(path: Path) -> Vocabulary:
 def shipped_vocabulary() -> Vocabulary:
     """Return the vocabulary of the public corpus' training split (benchmarks/vocabulary.py makes it)."""
     return _parsed(resources.files("burnish.llvm.representations").joinpath("data", SHIPPED).read_text())
-
-
-def unknown_share(vocabulary: Vocabulary, texts: Sequence[str], text_of: NDArray[np.int64]) -> float:
-    """Return the share of a graph's nodes with an unknown text, 0 to 1."""
-    return float((vocabulary.lookup(texts)[text_of] == 0).mean()) if len(text_of) else 0.0
 
 
 def _parsed(text: str) -> Vocabulary:

@@ -13,11 +13,6 @@ __all__ = ["llvm_validator"]
 
 
 def llvm_validator(level: str, find_command: FindCommand) -> Validator:
-    """Return the validator of a task whose states have the observations `bitcode` and `ir`.
-
-    Args:
-        level: clang's optimization level, for code generation.
-        find_command: Returns the command of opt or clang that is equivalent to some trace entries.
-    """
+    """Return the validator of a task whose states have the observations `bitcode` and `ir`."""
     show = partial(reproduce, level=level, find_command=find_command)
     return Validator(SANITIZERS, check_program, check_state, show)

@@ -13,8 +13,8 @@ from burnish.core.program import Program, Workload
 from burnish.core.session import Session
 from burnish.core.validator import Failure
 from burnish.llvm.corpora.kernels import FLAGS, PREFIX, find_kernel
-from burnish.llvm.reproducers.code_generation import generate_code
-from burnish.llvm.run import Execution, RunLimits, link, run_all
+from burnish.llvm.reproducers.stock_tools import generate_code
+from burnish.llvm.run import RunLimits, link, run_all
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, cxx_library_options, find_tool
 
@@ -31,15 +31,7 @@ def check_program(
 ) -> tuple[list[str], list[str]]:
     """Return the errors that sanitizers find in the source itself, and notes on missing checks.
 
-    If a program has undefined behaviour, any output is right.
-
-    Args:
-        program: A program; without a workload nothing is run.
-        made_of: The program's files, and clang's options.
-        sanitizers: A subset of SANITIZERS.
-
-    Raises:
-        CompileError: clang or the linker rejects the source.
+    If a program has undefined behaviour, any output is right. `made_of` are its files, and clang's options.
     """
     if not program.workload:
         return [], ["sanitizers did not run: the program has no workload"]
@@ -57,19 +49,12 @@ def check_program(
 def check_state(
     program: Program, unoptimized: Session, optimized: Session, sanitizers: Sequence[str], seconds: float
 ) -> Failure | str:
-    """Look for memory errors that passes introduced, with AddressSanitizer.
+    """Look for memory errors that passes introduced, with AddressSanitizer, the only one for modules.
 
     If the unoptimized program has errors, they are its own, and the result says so.
 
-    Args:
-        program: A program; without a workload the result is "".
-        unoptimized: A session before any pass.
-        optimized: A session after the passes.
-        sanitizers: Only "address" has an effect, because only it can be added to a module.
-        seconds: The deadline of clang.
-
     Raises:
-        CompileError, CompilerTimeout: a module cannot be built.
+        CompileError, CompilerTimeout: a module cannot be built within `seconds`.
     """
     if "address" not in sanitizers or not program.workload:
         return ""
@@ -83,11 +68,7 @@ def check_state(
 def check_source(
     source: Path, arguments: Sequence[str], workload: Workload, sanitizers: Sequence[str]
 ) -> list[str]:
-    """Compile a source file with sanitizers, run it on all inputs, and return their reports.
-
-    Raises:
-        CompileError: clang or the linker rejects the source.
-    """
+    """Compile a source file with sanitizers, run it on all inputs, and return their reports."""
     cxx = source.suffix in CXX_SUFFIXES
     driver = find_tool("clang++" if cxx else "clang")
     library = cxx_library_options(("-c", *arguments)) if cxx else ()
@@ -100,11 +81,7 @@ def check_source(
 
 
 def check_module(bitcode: bytes, workload: Workload, seconds: float) -> list[str]:
-    """Add AddressSanitizer to an optimized module, run it on all inputs, and return the reports.
-
-    Raises:
-        CompileError, CompilerTimeout: the module cannot be built within `seconds`.
-    """
+    """Add AddressSanitizer to an optimized module, run it on all inputs, and return the reports."""
     # clang's -O0 runs ASan's pass, but no optimizing pass
     code = generate_code(_marked(bitcode), "O0", seconds, ["-fsanitize=address"])
     return _reports(code, workload, ["address"])
@@ -134,14 +111,9 @@ def _reports(code: bytes, workload: Workload, sanitizers: Sequence[str]) -> list
     with temporary_folder() as folder:
         executable = link(code, workload, folder / "program", sanitizers=sanitizers)
         seen = run_all(executable, workload, environment=_ENVIRONMENT, limits=_LIMITS)
-    return [
-        f"input {run.name!r}: {told}"
-        for run, execution in zip(workload.runs, seen, strict=True)
-        if (told := _told(execution))
-    ]
-
-
-def _told(execution: Execution) -> str:
-    lines = execution.errors.decode(errors="replace").splitlines()
-    told = [line for line in lines if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
-    return told[0].strip() if told else ""
+    found = []
+    for run, execution in zip(workload.runs, seen, strict=True):
+        lines = execution.errors.decode(errors="replace").splitlines()
+        told = [line for line in lines if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
+        found += [f"input {run.name!r}: {line.strip()}" for line in told[:1]]
+    return found

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish import _native
-from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
+from burnish.core.errors import CompileError, CompilerCrash, CompilerTimeout, MissingTool
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.toolchain import find_tool
+
+NO_PASSES = ("-Xclang", "-disable-llvm-passes")
 
 
 @dataclass(frozen=True)
@@ -35,17 +37,10 @@ class ToolCommand:
         return shlex.join(self.command("before.ll", "after.bc"))
 
     def run(self, content: bytes, suffix: str, *, seconds: float) -> bytes:
-        """Transform a module with the installed tool.
-
-        Args:
-            content: The module.
-            suffix: ".ll" or ".bc".
-            seconds: The deadline.
+        """Transform a module with the installed tool; the suffix is ".ll" or ".bc".
 
         Raises:
-            CompilerCrash: the tool fails.
-            CompilerTimeout: the tool does not end before the deadline.
-            MissingTool: the tool is not installed.
+            CompilerCrash: the tool fails, or does not end before the deadline (CompilerTimeout).
         """
         with temporary_folder() as folder:
             source, destination = folder / f"before{suffix}", folder / "after.bc"
@@ -70,7 +65,6 @@ def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
 
     Raises:
         CompilerCrash: opt rejects the result, for example because a function is always_inline.
-        MissingTool: opt is not installed.
     """
     others = [name for name in _native.Module(content).functions if name not in kept]
     marks = [f"-force-attribute={name}:{mark}" for name in others for mark in ("optnone", "noinline")]
@@ -79,12 +73,21 @@ def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
     return ToolCommand("opt", ("-S", twice, *marks)).run(content, suffix, seconds=60)
 
 
-def find_llvm_tool(tool: str) -> Path:
-    """Return the path of opt or clang.
+def generate_code(bitcode: bytes, level: str, seconds: float, options: Sequence[str] = NO_PASSES) -> bytes:
+    """Compile a module, bitcode or text, to an object file with clang; by default no pass runs."""
+    command = [str(find_tool("clang")), f"-{level}", "-w", *options, "-c", "-x", "ir", "-", "-o", "-"]
+    try:
+        done = subprocess.run(command, input=bitcode, capture_output=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise CompilerTimeout(f"no code within {seconds:g} seconds") from None
+    if done.returncode:
+        report = done.stderr.decode(errors="replace").strip()
+        raise CompileError(f"clang's code generation failed: {report[-2000:]}")
+    return done.stdout
 
-    Raises:
-        MissingTool: the tool is not installed.
-    """
+
+def find_llvm_tool(tool: str) -> Path:
+    """Return the path of opt or clang."""
     try:
         return find_tool(tool)
     except MissingTool:

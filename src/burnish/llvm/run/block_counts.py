@@ -23,7 +23,6 @@ def block_counts(module: _native.Module, workload: Workload) -> NDArray[np.uint6
 
     Raises:
         InputError: a run writes no counts, because it does not end by a return from main or by exit.
-        CompileError: the program cannot be linked.
     """
     back_end = _native.BackEnd()
     back_end.level = LEVEL

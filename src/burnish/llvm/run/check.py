@@ -12,17 +12,9 @@ SHOWN = 40  # bytes of an output that a message quotes, around the first differe
 
 
 def run_all(
-    executable: Path,
-    workload: Workload,
-    *,
-    environment: Sequence[str] = (),
-    limits: RunLimits = RunLimits(),
+    executable: Path, workload: Workload, *, environment: Sequence[str] = (), limits: RunLimits = RunLimits()
 ) -> tuple[Execution, ...]:
-    """Run an executable on every input of a workload, in order.
-
-    Raises:
-        InputError: the executable cannot be started.
-    """
+    """Run an executable on every input of a workload, in order."""
     return tuple(
         execute(executable, run, files=workload.files, environment=environment, limits=limits)
         for run in workload.runs
@@ -40,12 +32,8 @@ def differences(
 ) -> list[str]:
     """Describe each run that differs from the expected one; the list is empty if no run differs.
 
-    A crash and a timeout are differences, even if the reference crashed or timed out, too.
-
-    Args:
-        workload: The workload of the runs; its expected outputs count where they are known.
-        seen: The program's executions, one for each run of the workload.
-        reference: The correct executions; without them, the expected exit code is 0.
+    A crash and a timeout are differences, even if the reference crashed or timed out, too. The workload's
+    expected outputs count where they are known. Without a reference, the expected exit code is 0.
     """
     found = []
     for number, (run, execution) in enumerate(zip(workload.runs, seen, strict=True)):

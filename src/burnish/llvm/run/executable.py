@@ -25,20 +25,13 @@ def link(
 ) -> Path:
     """Link a program's object with the rest of the program, and return `destination`.
 
-    For C++, the workload's `link_arguments` contain `--driver-mode=g++`.
-
-    Args:
-        object_bytes: The object file of the optimized part.
-        workload: The other objects, and the linker's arguments.
-        destination: The path of the executable.
-        sanitizers: Sanitizers whose run-time libraries to link: "address", "undefined".
-        timeout_seconds: The deadline of the linker.
+    For C++, the workload's `link_arguments` contain `--driver-mode=g++`. `sanitizers` are those whose
+    run-time libraries to link: "address", "undefined".
 
     Raises:
         CompileError: the linker rejects the object; the message is the linker's output.
         InputError: the object is for another system.
         CompilerTimeout: the linker does not end before the deadline.
-        MissingTool: clang is not installed.
     """
     if not object_bytes.startswith(ELF):
         raise InputError(

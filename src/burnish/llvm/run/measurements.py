@@ -58,14 +58,7 @@ def machine() -> str:
     cores = len(os.sched_getaffinity(0))
     installation = _text("/etc/machine-id").strip()
     return "; ".join(
-        (
-            model,
-            f"{cores} cores",
-            platform.release(),
-            installation,
-            clang_version(),
-            *platform.libc_ver(),
-        )
+        (model, f"{cores} cores", platform.release(), installation, clang_version(), *platform.libc_ver())
     )
 
 
@@ -83,11 +76,35 @@ class MeasurementCache:
 
     def find(self, key: bytes) -> Known | None:
         """Return the measurement of a key, or None if the cache does not have it."""
-        return self._do(lambda database: _find(database, key))
+
+        def read(database: sqlite3.Connection) -> Known | None:
+            row: tuple[Known, int] | None = database.execute(
+                "SELECT known, used FROM measured WHERE key = ?", (key,)
+            ).fetchone()
+            if row is None:
+                return None
+            now = int(time.time())
+            if now - row[1] > DAY:  # not at every read, because an update locks the file for other processes
+                database.execute("UPDATE measured SET used = ? WHERE key = ?", (now, key))
+            return row[0]
+
+        return self._do(read)
 
     def keep(self, key: bytes, known: Known) -> None:
         """Add a measurement; if the file has too many, remove the least recently used ones."""
-        self._do(lambda database: _keep(database, key, known, self.kept))
+        most = self.kept
+
+        def write(database: sqlite3.Connection) -> None:
+            row = (key, known, int(time.time()))
+            database.execute("INSERT OR REPLACE INTO measured VALUES (?, ?, ?)", row)
+            (count,) = database.execute("SELECT COUNT(*) FROM measured").fetchone()
+            if count > most:  # remove a tenth at a time
+                database.execute(
+                    "DELETE FROM measured WHERE key IN (SELECT key FROM measured ORDER BY used LIMIT ?)",
+                    (count - most + most // 10,),
+                )
+
+        self._do(write)
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         if not self._usable:
@@ -112,29 +129,6 @@ class MeasurementCache:
                 database.executescript(SCHEMA)
             with database:
                 return work(database)
-
-
-def _find(database: sqlite3.Connection, key: bytes) -> Known | None:
-    row: tuple[Known, int] | None = database.execute(
-        "SELECT known, used FROM measured WHERE key = ?", (key,)
-    ).fetchone()
-    if row is None:
-        return None
-    now = int(time.time())
-    if now - row[1] > DAY:  # not at every read, because an update locks the file for other processes
-        database.execute("UPDATE measured SET used = ? WHERE key = ?", (now, key))
-    return row[0]
-
-
-def _keep(database: sqlite3.Connection, key: bytes, known: Known, most: int) -> None:
-    row = (key, known, int(time.time()))
-    database.execute("INSERT OR REPLACE INTO measured VALUES (?, ?, ?)", row)
-    (count,) = database.execute("SELECT COUNT(*) FROM measured").fetchone()
-    if count > most:  # remove a tenth at a time
-        database.execute(
-            "DELETE FROM measured WHERE key IN (SELECT key FROM measured ORDER BY used LIMIT ?)",
-            (count - most + most // 10,),
-        )
 
 
 def _text(path: str) -> str:

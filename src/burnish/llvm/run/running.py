@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import resource
 import select
 import signal
+import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish import _native
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.core.program import Run
-from burnish.llvm.run.counters import Counters
 from burnish.llvm.run.folder import temporary_folder
 
 GIB = 1 << 30
 MIB = 1 << 20
 
+# Linux perf events of programs that this thread starts; linux/perf_event.h: (type, config).
+COUNTERS = {
+    "cycles": (0, 0),
+    "instructions": (0, 1),
+    "task-clock": (1, 1),  # nanoseconds; counted by the kernel, so every machine has it
+}
+_READING = struct.Struct("QQQ")  # value, time enabled, time running
 LOOK_SECONDS = 0.1  # interval between checks of the bytes that a running program has written
 
 
@@ -77,11 +85,9 @@ def execute(
     moves to another session escape.
 
     Args:
-        executable: The file.
         run: The arguments and the standard input.
         files: Files in the program's folder: names, which may include folders, and contents.
         environment: The whole environment, as NAME=value.
-        limits: The resource limits.
         counters: Names in COUNTERS to read.
 
     Raises:
@@ -91,11 +97,16 @@ def execute(
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
         _write_files(folder, files)
-        given, output, errors = (
-            stack.enter_context(_nameless_file(name)) for name in ("stdin", "stdout", "stderr")
-        )
+        streams = []
+        for name in ("stdin", "stdout", "stderr"):
+            streams.append(os.memfd_create(name))
+            stack.callback(os.close, streams[-1])
+        given, output, errors = streams
         _write(given, run.stdin)
-        counting = stack.enter_context(Counters(counters))
+        counting: dict[str, int] = {}  # descriptors; they count user code, from exec on
+        for name in counters:
+            counting[name] = _open_counter(name)
+            stack.callback(os.close, counting[name])
         start = time.monotonic()
         number = _native.spawn(
             str(executable.absolute()),
@@ -117,13 +128,13 @@ def execute(
                 os.killpg(number, signal.SIGKILL)  # before wait4: until then the process keeps its number
             _, status, usage = os.wait4(number, 0)
         return Execution(
-            output=_read(output, limits.written_bytes),
-            errors=_read(errors, limits.written_bytes),
+            output=os.pread(output, limits.written_bytes, 0),
+            errors=os.pread(errors, limits.written_bytes, 0),
             status=os.waitstatus_to_exitcode(status),
             killed=killed,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             wall_seconds=time.monotonic() - start,
-            counters=counting.read(),
+            counters={name: scaled(os.read(item, _READING.size)) for name, item in counting.items()},
         )
 
 
@@ -169,24 +180,11 @@ def _write_files(folder: Path, files: Sequence[tuple[str, bytes]]) -> None:
         path.write_bytes(content)
 
 
-@contextlib.contextmanager
-def _nameless_file(name: str) -> Iterator[int]:
-    descriptor = os.memfd_create(name)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _write(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
-
-
-def _read(descriptor: int, most: int) -> bytes:
-    return os.pread(descriptor, most, 0)
 
 
 def _written_bytes(folder: Path) -> int:
@@ -197,3 +195,26 @@ def _written_bytes(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += Path(where, name).lstat().st_blocks * 512
     return total
+
+
+def scaled(reading: bytes) -> int:
+    """Return a reading's value; if the kernel multiplexed counters, extrapolate it to the whole time."""
+    value, enabled, running = map(int, _READING.unpack(reading))
+    return value if running in (0, enabled) else round(value * enabled / running)
+
+
+def _open_counter(name: str) -> int:
+    if name not in COUNTERS:
+        raise UnknownName.among("counter", name, COUNTERS)
+    descriptor = _native.open_counter(*COUNTERS[name])
+    if descriptor >= 0:
+        return descriptor
+    why = os.strerror(-descriptor)
+    if -descriptor in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV, errno.ENOSYS):
+        raise MissingTool(
+            f"this machine has no counter of {name} ({why}), like most virtual machines: measure "
+            "'seconds' instead"
+        )
+    raise MissingTool(
+        f"the counter of {name} cannot be read ({why}); allow it with: sysctl kernel.perf_event_paranoid=2"
+    )

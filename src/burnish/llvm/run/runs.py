@@ -10,11 +10,7 @@ from burnish.core.program import Run
 
 
 def read_run(text: str) -> Run:
-    """Read one run: arguments as in a shell, optionally followed by `< FILE`.
-
-    Raises:
-        InputError: the text has another form, or the file cannot be read.
-    """
+    """Read one run: arguments as in a shell, optionally followed by `< FILE`."""
     reader = shlex.shlex(text, posix=True, punctuation_chars="<")  # like a shell, allow "<" without spaces
     reader.whitespace_split, reader.commenters = True, ""
     try:

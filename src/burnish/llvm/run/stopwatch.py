@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +18,6 @@ from burnish.core.recent import Recent
 from burnish.llvm.run.check import differences, limits_after, run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
-from burnish.llvm.run.measurement_lock import measurement_lock, quiet_core
 from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
 
@@ -45,12 +48,10 @@ class Stopwatch:
         """Return the sum over the inputs of the least of REPEATS measurements.
 
         Args:
-            object_bytes: The program's object file.
             what: SECONDS for CPU time, in user code and in the kernel; or one of counters.COUNTERS.
 
         Raises:
             Miscompiled: the program's end or output differs from the unoptimized program's.
-            CompileError: the object cannot be linked.
             MissingTool: the machine has no such counter.
         """
         key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
@@ -76,7 +77,9 @@ class Stopwatch:
     def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
         """Return the cost, or a description of the program's wrong behaviour."""
         if self._right is None:
-            self._right = self._run_unoptimized()
+            with temporary_folder() as folder:
+                executable = link(self._reference, self.workload, folder / "program")
+                self._right = run_all(executable, self.workload, limits=PATIENT)
         limits = replace(limits_after(self._right), cpu=quiet_core())
         counters = () if what == SECONDS else (what,)
         with temporary_folder() as folder, measurement_lock():
@@ -99,15 +102,27 @@ class Stopwatch:
             for run in self.workload.runs
         )
 
-    def _run_unoptimized(self) -> tuple[Execution, ...]:
-        with temporary_folder() as folder:
-            executable = link(self._reference, self.workload, folder / "program")
-            return run_all(executable, self.workload, limits=PATIENT)
-
 
 def _total(rounds: Sequence[Sequence[Execution]], what: str) -> float:
-    return sum(min(_value(run, what) for run in runs) for runs in zip(*rounds, strict=True))
+    values = [[run.cpu_seconds if what == SECONDS else run.counters[what] for run in runs] for runs in rounds]
+    total: float = sum(map(min, zip(*values, strict=True)))
+    return total
 
 
-def _value(run: Execution, what: str) -> float:
-    return run.cpu_seconds if what == SECONDS else run.counters[what]
+@contextlib.contextmanager
+def measurement_lock() -> Iterator[None]:
+    """Hold the machine's measurement lock during a `with` block; wait until it is free.
+
+    The lock is on the folder for temporary files, because every process has it and no lock file remains.
+    """
+    descriptor = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def quiet_core() -> int:
+    """Return the core to measure on: the last allowed one, because the first ones handle interrupts."""
+    return max(os.sched_getaffinity(0))

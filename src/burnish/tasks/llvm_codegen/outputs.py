@@ -7,8 +7,8 @@ import struct
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.session import Session
-from burnish.llvm.modules.outputs import write_bitcode
-from burnish.llvm.modules.outputs import write_object as write_by_clang
+from burnish.llvm.modules.parts import write_bitcode
+from burnish.llvm.modules.parts import write_object as write_by_clang
 
 # PE format: the first bytes of objects for x86-64 and x86 (the machine), the file header and section headers.
 _COFF = (b"\x64\x86", b"\x4c\x01")

@@ -8,13 +8,12 @@ from functools import partial
 from burnish.core.task import SearchHints, Task
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
-from burnish.llvm.modules.baselines import baselines
 from burnish.llvm.modules.objectives import OBJECTIVES
 from burnish.llvm.modules.observations import OBSERVATIONS
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.parts import LANGUAGE
 from burnish.llvm.modules.passes import ACTIONS, LIST_VERSION, indices, opt_commandline
-from burnish.llvm.modules.session import open_session
+from burnish.llvm.modules.session import baselines, open_session
 from burnish.llvm.modules.settings import texts
 from burnish.tasks.llvm_passes.settings import settings_for
 
