@@ -114,6 +114,15 @@ class ClangJob:
         at = len(self.command) - 1 - self.command[::-1].index("-o")
         return ClangJob((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
 
+    def instead(self, words: Sequence[str], output: Path, bitcode: Path | None = None) -> ClangJob:
+        """Return the job with other words for -emit-obj, another output, and perhaps bitcode as its input."""
+        at = self.command.index("-emit-obj")
+        job = ClangJob((*self.command[:at], *words, *self.command[at + 1 :])).with_output(output)
+        if not bitcode:
+            return job
+        language = len(job.command) - 1 - job.command[::-1].index("-x")
+        return ClangJob((*job.command[:language], "-x", "ir", str(bitcode)))
+
     def silenced(self) -> ClangJob:
         """Return the job without warnings and without files beside its output, to run it once more."""
         if self.command[1] != "-cc1":

@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from burnish import _native
+from burnish.cc.improve import front_end
 from burnish.cc.jobs import ClangJob
-from burnish.cc.link.embedding import Costs, embed
 from burnish.cc.link.link_job import LinkJob, link_job_of
-from burnish.cc.link.merging import Link
 from burnish.cc.link.one_link import improve_link, look
+from burnish.cc.link.units import SECTION, ProgramUnit, seal_of
 from burnish.cc.outcomes import Build, Outcome, passed_through
 from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError
@@ -51,21 +52,22 @@ def _link(build: Build, linker: LinkJob) -> Outcome:
         return outcome.unused(str(why))
     again = {index: (objects[word],) for index, word in enumerate(linker.command) if word in objects}
     job = linker.changed(again, linker.output, side_files=True)
-    return improve_link(Link(job, linker.output, build), outcome)
+    return improve_link(build, job, outcome)
 
 
 def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
-    """Write the unit of a job into the object that clang made of it.
+    """Write the unit of a job into the object that clang made; burnish's time for it counts from `began`.
 
-    Args:
-        build: The command.
-        job: The compilation by clang.
-        output: The object.
-        began: The start of burnish's part for the unit, by the clock.
+    Raises:
+        KeptReference: the front end fails, although it succeeded before.
+        ValueError: the object cannot take another section.
     """
-    costs = Costs(build.clang_seconds, began, build.compiled.clock)
-    content = embed(job, output.read_bytes(), costs, build.workspace, build.guard().step_seconds)
-    write_atomically(output, content)
+    front = build.workspace / "unit.bc"
+    build.guard().run(front_end(job.silenced(), front).command)
+    content = output.read_bytes()
+    spent = build.compiled.clock.now() - began
+    unit = ProgramUnit(front.read_bytes(), job.command, build.clang_seconds, seal_of(content), spent)
+    write_atomically(output, _native.with_section(content, SECTION, unit.encode()))
 
 
 def _compiled_again(build: Build) -> dict[str, Path]:

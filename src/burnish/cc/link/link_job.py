@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from burnish.cc import processes
 from burnish.cc.jobs import ClangJob
+from burnish.llvm.toolchain import find_tool
 
 # Options that write a file beside the program, such as a map of its sections.
 _SIDE_FILES = (
@@ -72,6 +73,10 @@ class LinkJob:
         job = ClangJob(tuple(words if side_files else _without_side_files(words)))
         return LinkJob(job.with_output(output).command)
 
+    def by_lld(self, *options: str) -> LinkJob:
+        """Return the command of burnish's own linker, with more options at the end."""
+        return LinkJob((str(find_tool("ld.lld")), *self.command[1:], *options))
+
     def run(self, deadline_seconds: float) -> None:
         """Run the linker without output to the user.
 
@@ -90,14 +95,12 @@ def link_job_of(jobs: Sequence[ClangJob]) -> LinkJob | None:
 
 
 def _without_side_files(command: Sequence[str]) -> list[str]:
-    return list(_kept(command))
-
-
-def _kept(command: Sequence[str]) -> Iterator[str]:
+    kept = []
     words = iter(command)
     for word in words:
         name, equals, _ = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in _SIDE_FILES:
-            yield word
+            kept.append(word)
         elif not equals and name != "time-trace":
             next(words, None)
+    return kept

@@ -1,14 +1,17 @@
-"""One link: from the linker's own program to a smaller one."""
+"""One link: from the linker's own program to a smaller one, with a module in place of its units' objects."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+from burnish import _native
+from burnish.cc import processes
 from burnish.cc.file_budget import FileBudget
+from burnish.cc.improve import code_generation
+from burnish.cc.jobs import ClangJob
 from burnish.cc.link.link_job import LinkJob
-from burnish.cc.link.merging import Link, Merged, merge
-from burnish.cc.link.relinking import link_module, object_of, write_side_files
+from burnish.cc.link.merging import Merged, merge, replaced
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, level_of_passes
 from burnish.cc.refusals import too_small
@@ -22,6 +25,8 @@ TRIALS_OF_FUNCTIONS = 1.0  # the same of by_functions: code without and with one
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 
+_LOCAL, _WEAK = 0, 2  # bindings of symbols: STB_*
+
 
 def look(build: Build, job: LinkJob) -> Outcome:
     """Measure the linked program; `reason` says why it stays as it is, or is "" if it may be improved."""
@@ -34,20 +39,15 @@ def look(build: Build, job: LinkJob) -> Outcome:
     return replace(outcome, before=before, reason=why)
 
 
-def improve_link(link: Link, outcome: Outcome) -> Outcome:
-    """Replace the program by a smaller one, made of one module, if there is one.
-
-    Args:
-        link: The link of the program.
-        outcome: The outcome of `look`.
-    """
-    clock = link.build.compiled.clock
+def improve_link(build: Build, job: LinkJob, outcome: Outcome) -> Outcome:
+    """Replace the program of a link by a smaller one, if there is one; `outcome` is that of `look`."""
+    clock = build.compiled.clock
     start = clock.now()
     try:
-        merged = merge(link)
+        merged = merge(build, job)
         outcome = replace(outcome, source=_source(len(merged.units)), level=merged.level)
         assert outcome.before
-        outcome = ProgramTrials(link, merged, outcome.before).run(outcome)
+        outcome = ProgramTrials(merged, outcome.before).run(outcome)
     except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary: its errors never make a build fail
@@ -62,9 +62,10 @@ def _source(units: int) -> str:
 class ProgramTrials(Trials):
     """Trials for one program: each attempt is linked at once, and compared with the best."""
 
-    def __init__(self, link: Link, merged: Merged, before: Sizes) -> None:
-        super().__init__(merged.bitcode, merged.pattern.command, link.build.optimizer, merged.guard)
-        self.link, self.merged, self.before = link, merged, before
+    def __init__(self, merged: Merged, before: Sizes) -> None:
+        self.pattern, self.build, self.name = merged.pattern, merged.build, merged.job.output.name
+        super().__init__(merged.bitcode, self.pattern.command, self.build.optimizer, merged.guard)
+        self.merged, self.before = merged, before
         self.programs: list[Path] = []  # one for each attempt
         self.program: Path | None = None  # of the best attempt
         self.after: Sizes | None = None  # sizes of `program`
@@ -77,9 +78,8 @@ class ProgramTrials(Trials):
         Raises:
             KeptReference: the best program does not link a second time.
         """
-        merged, build = self.merged, self.link.build
         level = self.try_level()
-        with build.budget(merged.clang_seconds) as budget:
+        with self.build.budget(self.merged.clang_seconds) as budget:
             if budget is None:
                 self.reasons.append(USED_UP)
             else:
@@ -94,8 +94,10 @@ class ProgramTrials(Trials):
         outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
         if not (self.best and self.program):
             return replace(outcome, reason=reason or "nothing smaller was found")
-        write_side_files(self.link, merged, self.program)
-        write_atomically(self.link.program, self.program.read_bytes())
+        job = self.merged.job
+        if job.has_side_files:
+            self.relink(self.program, side_files=True)
+        write_atomically(job.output, self.program.read_bytes())
         return replace(outcome, action="optimized", after=self.after, trace=self.best.trace)
 
     def request(self, budget: FileBudget, level: Sizes | None) -> Request:
@@ -109,9 +111,9 @@ class ProgramTrials(Trials):
                 less code and read-only data than the linker's program, code may grow by the difference where
                 this makes unwind tables smaller.
         """
-        merged, build, before = self.merged, self.link.build, self.before
-        began = build.compiled.ended - merged.spent_seconds
-        request = build.request(self.link.program.name, merged.level, merged.clang_seconds, began, budget)
+        merged, before = self.merged, self.before
+        began = self.build.compiled.ended - sum(unit.spent_seconds for unit in merged.units)
+        request = self.build.request(self.name, merged.level, merged.clang_seconds, began, budget)
         return replace(
             request.from_now(),
             options=replace(request.options, inline_policy=None),
@@ -121,15 +123,15 @@ class ProgramTrials(Trials):
 
     def try_level(self) -> Sizes | None:
         """Try the level's own passes; return the sizes of their program, or None if they fail."""
-        clock, options, merged = self.link.build.compiled.clock, self.link.build.options, self.merged
-        name, level = self.link.program.name, level_of_passes(merged.level)
+        clock, options, name = self.build.compiled.clock, self.build.options, self.name
+        bitcode, level = self.merged.bitcode, level_of_passes(self.merged.level)
         with_run_time = options.searches_code and options.speed_limit is not None
         start = clock.now()
 
         def by_level() -> Attempt:
             from burnish.cc.link import function_variants  # loads LLVM, so only in the child process
 
-            return function_variants.by_level(merged.bitcode, name, level, with_run_time=with_run_time)
+            return function_variants.by_level(bitcode, name, level, with_run_time=with_run_time)
 
         with self.trying():
             self.level = self.guard.step(by_level)
@@ -177,19 +179,73 @@ class ProgramTrials(Trials):
         self.linked(attempt)
 
     def linked(self, attempt: Attempt) -> Sizes:
-        """Link an attempt, and keep it if it is better than the best; return the sizes of its program."""
-        path = self.link.build.workspace / f"program-{len(self.programs)}"
+        """Link an attempt, and keep it if it is better than the best; return the sizes of its program.
+
+        Raises:
+            KeptReference: a step fails, or the program's symbols would differ for its users.
+            InputError: the output is not a program.
+        """
+        path = self.build.workspace / f"program-{len(self.programs)}"
         self.programs.append(path)
-        sizes = link_module(self.link, self.merged, attempt, path)
+        if attempt.code is None:
+            generate(self.pattern, attempt.bitcode, object_of(path), self.guard.step_seconds)
+        else:
+            object_of(path).write_bytes(attempt.code)
+        self.relink(path)
+        _same_symbols(self.merged.job.output, path)
+        sizes = Sizes.of_linked(read_linked(path))
         if self.is_better(sizes):
             self.best, self.program, self.after = attempt, path, sizes
         return sizes
+
+    def relink(self, path: Path, *, side_files: bool = False) -> None:
+        """Link a program with the object of its module; maps and other files beside it are optional."""
+        words = replaced(self.merged.words, object_of(path))
+        self.merged.job.changed(words, path, side_files=side_files).run(self.guard.step_seconds)
 
     def is_better(self, sizes: Sizes) -> bool:
         """Return whether a program is smaller than the best, and in no size larger than the linker's own."""
         before, best = self.before, self.after or self.before
         if sizes.loaded_bytes > before.loaded_bytes or sizes.constant_bytes > before.constant_bytes:
             return False
-        if self.link.build.options.objective == "text-bytes":
+        if self.build.options.objective == "text-bytes":
             return sizes.text_bytes < best.text_bytes
         return sizes.loaded_bytes < best.loaded_bytes
+
+
+def generate(job: ClangJob, bitcode: bytes, output: Path, deadline_seconds: float) -> None:
+    """Write the object of a module after its passes.
+
+    Raises:
+        KeptReference: clang fails.
+    """
+    path = output.with_suffix(".bc")
+    path.write_bytes(bitcode)
+    processes.run_quietly(code_generation(job.silenced(), path, output).command, deadline_seconds)
+
+
+def object_of(path: Path) -> Path:
+    """Return the path of the module's object, from which the program at `path` is linked."""
+    return path.with_suffix(".o")
+
+
+def _same_symbols(reference: Path, better: Path) -> None:
+    """Raise KeptReference if users of a program could miss a symbol, or find a new one.
+
+    Weak symbols may come and go if lld allows that when it resolves the module (no pass removes one): they
+    are inline functions and templates, which each user has (GlobalValue::canBeOmittedFromSymbolTable).
+    """
+    old, new = (path.read_bytes() for path in (reference, better))
+    if change := _strong(old, dynamic=True) ^ _strong(new, dynamic=True):
+        raise KeptReference(f"the dynamic symbol {min(change)!r} would not be as the linker defines it")
+    before = {one.name for one in _defined(old)}
+    if before and (more := _strong(new) - before):
+        raise KeptReference(f"the symbol {min(more)!r} would come from elsewhere")
+
+
+def _strong(file: bytes, *, dynamic: bool = False) -> set[str]:
+    return {one.name for one in _defined(file, dynamic=dynamic) if one.binding != _WEAK}
+
+
+def _defined(file: bytes, *, dynamic: bool = False) -> list[_native.ElfSymbol]:
+    return [one for one in _native.elf_symbols(file, dynamic) if one.is_defined and one.binding != _LOCAL]
