@@ -65,10 +65,10 @@ def test_threads_leave_a_session_s_calls_in_order(worker: Worker) -> None:
         worker.begin(child.fork_session, 1, 2)
         for _ in range(20):
             for key in (1, 2):
-                worker.begin(child.call_session, key, "apply", SUBTRACT, "a")
+                worker.begin(child.call_session, key, "apply", (SUBTRACT, "a"))
         digests = [worker.begin(child.call_session, key, "digest") for key in (1, 2)]
         worker.post(child.close_session, 1)
-        last = worker.begin(child.call_session, 2, "cost", "total")
+        last = worker.begin(child.call_session, 2, "cost", ("total",))
     assert [worker.finish(call) for call in digests] == ["a=880 b=7"] * 2
     assert worker.finish(last) == 888
 
