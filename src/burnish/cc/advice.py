@@ -11,8 +11,7 @@ from pathlib import Path
 
 from burnish.cc.build_log import Record
 from burnish.cc.linked import Linked
-from burnish.cc.linking import LinkCommand
-from burnish.cc.remaking import remake
+from burnish.cc.remaking import LinkCommand, remake
 from burnish.core.errors import InputError
 
 _LLD = ("-fuse-ld=lld",)  # the options below are lld's, and sizes by different linkers are not comparable
@@ -91,7 +90,7 @@ class Measurements:
     kept: dict[Path, str] = field(default_factory=dict)  # the other objects, and the reasons
 
 
-def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 0) -> Measurements:
+def measure_advice(command: LinkCommand, records: Iterable[Record]) -> Measurements:
     """Measure each advice: compile again and link, in a temporary folder.
 
     An object is compiled again only if the build log has its command.
@@ -99,7 +98,6 @@ def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 
     Args:
         command: The command of the linking compiler.
         records: Records of the build log; the latest of each object counts.
-        jobs: The number of simultaneous compilations; 0 for as many as there are cores.
 
     Raises:
         InputError: the command does not link as it is, or not with lld.
@@ -108,10 +106,9 @@ def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 
     known = {path: latest[path] for path in dict.fromkeys(command.objects) if path in latest}
     with (
         tempfile.TemporaryDirectory(prefix="burnish-advice-") as scratch,
-        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        trial = _Trial(command, known, Path(scratch), pool)
-        return trial.measure()
+        return _Trial(command, known, Path(scratch), pool).measure()
 
 
 class _Trial:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from burnish.cc import build_log, shares
+from burnish.cc import shares
 from burnish.cc.build_log import Action, Record
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.isolation import LEAST_STEP_SECONDS, LOAD, Guard
@@ -178,18 +177,3 @@ class Build:
             crashes=outcome.crashes,
             saved_in_groups=outcome.saved_in_groups,
         )
-
-
-# Yields the outcome of each compilation and link, and its output file.
-Steps = Callable[[Build], Iterator[tuple[Outcome, Path]]]
-
-
-def carry_out(
-    steps: Steps, plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
-) -> None:
-    """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        build = Build(plan, compiled, options, optimizer, Path(workspace))
-        for outcome, output in steps(build):
-            with contextlib.suppress(OSError):
-                build_log.append(options.log or build_log.default_log(), build.record(outcome, output))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc.compiling import compile_and_improve
+from burnish.cc import processes
 from burnish.cc.file_budget import DEFAULT, FileBudget
+from burnish.cc.jobs import ClangJobs, make_plan
 from burnish.cc.requests import OBJECTIVES, Attempt, Compiled, DriverOptions, Optimizer, Request
+from burnish.core.clock import PROCESSORS
 from burnish.core.errors import BurnishError, InputError, UnknownName
+from burnish.llvm.toolchain import find_tool
 
 # Takes the options so far and a value; returns the options with that value.
 Reader = Callable[[DriverOptions, str], DriverOptions]
@@ -68,12 +72,17 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     if arguments[:1] and arguments[0].startswith("--serve="):
         from burnish.cc.server import serve
 
-        serve(Path(arguments[0].partition("=")[2]), _serve)
+        # A launcher's request has the words after `burnish`.
+        serve(Path(arguments[0].partition("=")[2]), lambda words: main(words[1:], cxx=words[0] == "c++"))
         return 0
     try:
         options, rest = parse(arguments)
         if options is None:
-            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
+            said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
+            libraries = (
+                said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
+            )
+            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=libraries))
             return 0
         return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
     except BurnishError as error:
@@ -81,15 +90,56 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
         return 2
 
 
-def _serve(arguments: list[str]) -> int:
-    """Run a launcher's request to a server: `arguments` are the words after `burnish`."""
-    return main(arguments[1:], cxx=arguments[0] == "c++")
+def compile_and_improve(
+    arguments: Sequence[str], options: DriverOptions, *, cxx: bool, optimizer: Optimizer
+) -> int:
+    """Run clang, if the launcher has not, then make its objects smaller; return clang's exit code.
+
+    If clang compiles nothing to an object, this process becomes clang and does not return. A signal that
+    asks burnish to stop, or that ended clang, ends this process too.
+
+    Raises:
+        MissingTool: there is no clang.
+    """
+    clang = find_tool("clang++" if cxx else "clang")
+    plan = make_plan(clang, arguments)
+    compiled, code = options.compiled, 0
+    if not compiled and (
+        plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links))
+    ):
+        processes.replace_by([clang, *arguments])
+    try:
+        with processes.signals_raise():
+            if plan and not compiled:
+                before = {path: processes.stamp(path) for path in plan.outputs}
+                start = PROCESSORS.now()
+                code = processes.run([clang, *arguments])
+                ended = PROCESSORS.now()
+                written = {path for path in before if processes.stamp(path) not in (None, before[path])}
+                compiled = Compiled(ended - start, ended, frozenset(written))
+            if plan and compiled and code == 0:
+                _improve(plan, compiled, options, optimizer)
+    except processes.Interrupted as interrupted:
+        code = -interrupted.signum
+    return code if code >= 0 else processes.die_of(-code)
 
 
-def _libraries_of(arguments: list[str]) -> str:
-    """Return the launcher's text about the C++ library, or a default."""
-    said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
-    return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
+def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
+    """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
+    import tempfile  # most commands do not need these
+
+    from burnish.cc import build_log
+    from burnish.cc.outcomes import Build
+
+    if options.whole_program:
+        from burnish.cc.link.commands import outcomes_of
+    else:
+        from burnish.cc.objects import outcomes_of
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
+        build = Build(plan, compiled, options, optimizer, Path(workspace))
+        for outcome, output in outcomes_of(build):
+            with contextlib.suppress(OSError):
+                build_log.append(options.log or build_log.default_log(), build.record(outcome, output))
 
 
 def parse(
@@ -106,7 +156,7 @@ def parse(
         InputError: an option lacks a value, or has one that is not valid.
         UnknownName: clang's first argument would be a misspelled option of burnish.
     """
-    readers = {**_OPTIONS, **more}
+    readers = {**_OF_USERS, **_OF_THE_LAUNCHER, **more}
     options = DriverOptions()
     rest = list(arguments)
     while rest:
@@ -123,7 +173,10 @@ def parse(
             del rest[0]
             continue
         if name not in readers:
-            _check_spelling(name, (*more, *switches))
+            if (near := meant(name, (*KNOWN, *more, *switches))) == name:
+                raise InputError(f"{name} takes no value")
+            if near:
+                raise UnknownName(f"no option {name}; did you mean {near}? Options for clang come after --")
             break
         del rest[0]
         if not equals:
@@ -132,15 +185,6 @@ def parse(
             value = rest.pop(0)
         options = readers[name](options, value)
     return _checked(options), rest
-
-
-def _check_spelling(option: str, more: Sequence[str]) -> None:
-    """Raise InputError if an option is a misspelled option of burnish, or one with an unexpected value."""
-    near = meant(option, (*KNOWN, *more))
-    if near == option:
-        raise InputError(f"{option} takes no value")
-    if near:
-        raise UnknownName(f"no option {option}; did you mean {near}? Options for clang come after --")
 
 
 def _checked(options: DriverOptions) -> DriverOptions:
@@ -155,10 +199,6 @@ def _objective(options: DriverOptions, value: str) -> DriverOptions:
     if value not in OBJECTIVES:
         raise UnknownName.among("objective", value, OBJECTIVES)
     return replace(options, objective=value)
-
-
-def _budget(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, budget=FileBudget.parse(value))
 
 
 def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
@@ -223,14 +263,6 @@ def _written(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, compiled=replace(options.compiled, written=written))
 
 
-def _caller(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, caller=int(value))
-
-
-def _libraries(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, libraries=value)
-
-
 def _report(options: DriverOptions, value: str) -> DriverOptions:
     file = Path(value)
     try:
@@ -246,7 +278,7 @@ _OF_USERS: dict[str, Reader] = {
     "--objective": _objective,
     "--code-generation": _code_generation,
     "--speed-limit": _speed_limit,
-    "--budget": _budget,
+    "--budget": lambda options, value: replace(options, budget=FileBudget.parse(value)),
     "--build-budget": _build_budget,
     "--search": _search,
     "--policy": _policy,
@@ -258,10 +290,9 @@ _OF_USERS: dict[str, Reader] = {
 _OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
     "--compiled": _compiled,
     "--written": _written,
-    "--libraries": _libraries,
-    "--caller": _caller,
+    "--libraries": lambda options, _: options,  # for --help
+    "--caller": lambda options, value: replace(options, caller=int(value)),
 }
-_OPTIONS = _OF_USERS | _OF_THE_LAUNCHER
 KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
 """The options for users; native/launcher/misspelled.cpp has the same list."""
 
