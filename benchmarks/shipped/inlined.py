@@ -16,7 +16,7 @@ from burnish.cc.improve import front_end
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import pattern, resolve
-from burnish.cc.link.one_link import generate
+from burnish.cc.link.steps import generate
 from burnish.cc.link.units import ProgramUnit
 from burnish.cc.linked import Linked, read_linked
 from burnish.core.errors import InputError

@@ -93,11 +93,7 @@ class Measurements:
 def measure_advice(command: LinkCommand, records: Iterable[Record]) -> Measurements:
     """Measure each advice: compile again and link, in a temporary folder.
 
-    An object is compiled again only if the build log has its command.
-
-    Args:
-        command: The command of the linking compiler.
-        records: Records of the build log; the latest of each object counts.
+    An object is compiled again only if the build log has its command; its latest record counts.
 
     Raises:
         InputError: the command does not link as it is, or not with lld.
@@ -130,7 +126,8 @@ class _Trial:
         good = [one.advice for one in measured if one.saved_bytes > 0]
         together = None
         if len(good) > 1:
-            together = self.link((*_LLD, *_link_options(good)), self.remade(good, unchanged))
+            options = [option for advice in good for option in advice.link]
+            together = self.link((*_LLD, *options), self.remade(good, unchanged))
         return Measurements(as_linked, base, tuple(measured), together, len(unchanged), self.kept)
 
     def alone(self, advice: Advice, base: Linked, unchanged: dict[Path, Path]) -> MeasuredAdvice:
@@ -183,7 +180,3 @@ class _Trial:
         except (InputError, OSError) as error:
             return str(error)
         return ""
-
-
-def _link_options(advice: Sequence[Advice]) -> tuple[str, ...]:
-    return tuple(option for one in advice for option in one.link)

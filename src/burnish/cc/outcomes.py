@@ -133,15 +133,9 @@ class Build:
     def request(
         self, name: str, level: str, clang_seconds: float, began: float, budget: FileBudget
     ) -> Request:
-        """Return the request to the optimizer.
+        """Return the request to the optimizer for a file or program, by clang's level and time for it.
 
-        Args:
-            name: Of the source file or program.
-            level: The level at which clang generates its code.
-            clang_seconds: The processor time of clang for it.
-            began: The start of burnish's part, by the clock; a budget that is a multiple of clang's time
-                counts from then.
-            budget: The budget of the search.
+        A budget that is a multiple of clang's time counts from `began`, the start of burnish's part.
         """
         return Request(
             name,

@@ -90,16 +90,12 @@ _PREFIXES = {
 def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     """Return why burnish leaves a compilation to clang; None if it does not.
 
-    Args:
-        job: A compilation.
-        every_level: True if the user gave an objective, for all levels; else only -Os and -Oz imply one.
+    `every_level` is true if the user gave an objective, for all levels; else only -Os and -Oz imply one.
     """
+    if job.is_assembler and job.source.endswith((".s", ".S", ".sx")):
+        return ASSEMBLY
     if job.is_assembler:
-        return (
-            ASSEMBLY
-            if job.source.endswith((".s", ".S", ".sx"))
-            else "clang makes the object in several steps"
-        )
+        return "clang makes the object in several steps"
     if job.makes_header:
         return "a precompiled header has no code"
     if job.language not in LANGUAGES:
@@ -136,16 +132,14 @@ def table() -> str:
     lines.append(f"| `-mllvm OPTION`, but for {known} | {NOT_CODE_GENERATION} |")
     vectorizers = ", ".join(f"`{option}`" for option in dict.fromkeys(_VECTORIZE.values()))
     lines.append(f"| {vectorizers} | burnish's passes may vectorize |")
-    lines.append(
-        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |"
-    )
-    lines.append(
-        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |"
-    )
-    lines.append(f"| assembly | {ASSEMBLY} |")
-    lines.append("| a source of a precompiled header | it has no code |")
-    lines.append("| a program on standard input | it can be read only once |")
-    lines.append("| a target other than this machine's | burnish's LLVM has no other |")
+    lines += [
+        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |",
+        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |",
+        f"| assembly | {ASSEMBLY} |",
+        "| a source of a precompiled header | it has no code |",
+        "| a program on standard input | it can be read only once |",
+        "| a target other than this machine's | burnish's LLVM has no other |",
+    ]
     return "\n".join(["| option of clang -cc1 | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 
 

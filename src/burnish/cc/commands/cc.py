@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,7 +132,7 @@ def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimi
     from burnish.cc.outcomes import Build
 
     if options.whole_program:
-        from burnish.cc.link.commands import outcomes_of
+        from burnish.cc.link.steps import outcomes_of
     else:
         from burnish.cc.objects import outcomes_of
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
@@ -147,10 +147,8 @@ def parse(
 ) -> tuple[DriverOptions | None, list[str]]:
     """Return burnish's options (None: --help) and clang's arguments.
 
-    Args:
-        arguments: The words after the command.
-        more: Further options with a value, of another command than the compilers, with their readers.
-        switches: Further options without a value; they are not read here, only checked for misspellings.
+    Another command than the compilers may have more options: those with a value have readers, and `switches`
+    are not read here, only checked for misspellings.
 
     Raises:
         InputError: an option lacks a value, or has one that is not valid.
@@ -164,7 +162,8 @@ def parse(
         if name == "--help" and not equals:
             return None, []
         if rest[0] == "--":
-            return _checked(options), rest[1:]
+            del rest[0]
+            break
         if rest[0] in ("--launched", "--alone"):
             del rest[0]
             continue
@@ -184,21 +183,18 @@ def parse(
                 raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
             value = rest.pop(0)
         options = readers[name](options, value)
-    return _checked(options), rest
-
-
-def _checked(options: DriverOptions) -> DriverOptions:
     if options.budget.remembered and not options.memory:
         raise InputError("--budget remembered needs --remember FILE, where something is remembered")
     if options.build_seconds is not None and options.budget != DEFAULT:
         raise InputError("--budget and --build-budget: expected only one of them")
-    return options
+    return options, rest
 
 
-def _objective(options: DriverOptions, value: str) -> DriverOptions:
-    if value not in OBJECTIVES:
-        raise UnknownName.among("objective", value, OBJECTIVES)
-    return replace(options, objective=value)
+def _known(what: str, value: str, names: Collection[str]) -> str:
+    """Return a name; raise UnknownName if it is not one of these."""
+    if value not in names:
+        raise UnknownName.among(what, value, names)
+    return value
 
 
 def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
@@ -211,9 +207,7 @@ def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
 def _search(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.search import SEARCHES  # late: a slow import
 
-    if value not in SEARCHES:
-        raise UnknownName.among("search", value, SEARCHES)
-    return replace(options, search=value)
+    return replace(options, search=_known("search", value, SEARCHES))
 
 
 def _policy(options: DriverOptions, value: str) -> DriverOptions:
@@ -230,9 +224,8 @@ def _inline_policy(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
-    if value not in ("searched", "clang"):
-        raise UnknownName.among("code generation", value, ("searched", "clang"))
-    return replace(options, decides_code=value == "searched")
+    chosen = _known("code generation", value, ("searched", "clang"))
+    return replace(options, decides_code=chosen == "searched")
 
 
 def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
@@ -275,7 +268,7 @@ def _report(options: DriverOptions, value: str) -> DriverOptions:
 # Parsed by hand, not by argparse: clang must get all of its options unchanged, and importing argparse would
 # take a tenth of the time of a small compilation.
 _OF_USERS: dict[str, Reader] = {
-    "--objective": _objective,
+    "--objective": lambda options, name: replace(options, objective=_known("objective", name, OBJECTIVES)),
     "--code-generation": _code_generation,
     "--speed-limit": _speed_limit,
     "--budget": lambda options, value: replace(options, budget=FileBudget.parse(value)),

@@ -11,6 +11,5 @@ objects. The new program is kept if it loads fewer bytes.
     link_job            the linker's command, with other inputs
     merging             the units that can be one module; lld decides which symbols must stay
     function_variants   the level's own passes, and attributes for the code generator at each function
-    one_link            one link, from the linker's own program to the smaller one
-    commands            one command of the drop-in compilers with --whole-program
+    steps               the units of one command, and its link, from the linker's program to the smaller one
 """

@@ -62,12 +62,9 @@ class LinkJob:
     def changed(
         self, inputs: Mapping[int, Sequence[str | Path]], output: Path, *, side_files: bool = False
     ) -> LinkJob:
-        """Return the command with some inputs replaced.
+        """Return the command with another output, and other words at some positions; () removes a word.
 
-        Args:
-            inputs: Replacement words by position in the command; an empty sequence removes the word.
-            output: The new output.
-            side_files: Whether maps and other files beside the program are written, too.
+        With `side_files`, maps and other files beside the program are written, too.
         """
         words = [str(new) for index, word in enumerate(self.command) for new in inputs.get(index, (word,))]
         job = ClangJob(tuple(words if side_files else _without_side_files(words)))

@@ -171,14 +171,7 @@ def replaced(words: Words, *objects: Path) -> Words:
 def resolve(
     job: LinkJob, words: Words, units: Sequence[ProgramUnit], folder: Path, deadline_seconds: float
 ) -> bytes:
-    """Return the bitcode of the units' module, before any pass.
-
-    Args:
-        job: The link.
-        words: Its words without the units.
-        units: The units in the linker's order.
-        folder: The folder for intermediate files.
-        deadline_seconds: The most seconds for lld; only a hung process needs more.
+    """Return the bitcode, before any pass, of the module of units that are given in the linker's order.
 
     Raises:
         KeptReference: lld does not link the units.

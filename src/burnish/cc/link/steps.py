@@ -1,19 +1,25 @@
-"""One link: from the linker's own program to a smaller one, with a module in place of its units' objects."""
+"""The steps of a drop-in compiler with --whole-program after clang: first the units, then the link.
+
+A module takes the place of the units' objects in the linker's own program, if that program becomes smaller.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from burnish import _native
 from burnish.cc import processes
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import code_generation
+from burnish.cc.improve import code_generation, front_end
 from burnish.cc.jobs import ClangJob
-from burnish.cc.link.link_job import LinkJob
+from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import Merged, merge, replaced
+from burnish.cc.link.units import SECTION, ProgramUnit, seal_of
 from burnish.cc.linked import read_linked
-from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, level_of_passes
+from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, level_of_passes, passed_through
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request
 from burnish.cc.trials import Trials
@@ -28,26 +34,90 @@ LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 _LOCAL, _WEAK = 0, 2  # bindings of symbols: STB_*
 
 
-def look(build: Build, job: LinkJob) -> Outcome:
-    """Measure the linked program; `reason` says why it stays as it is, or is "" if it may be improved."""
+def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
+    """Put units into the objects that clang wrote, and make the program that it linked smaller.
+
+    Yields:
+        The outcome of each compilation that burnish refuses, and of the link, with the output file.
+    """
+    plan, written = build.plan, build.compiled.written
+    refused, began = False, build.compiled.ended
+    for job in plan.compilations:
+        output = job.output_path if plan.reader(job) is None else plan.jobs[-1].output_path
+        if output not in written:
+            continue
+        if why := build.refusal(job):
+            refused = True
+            yield passed_through(job, why), output
+        elif plan.reader(job) is None:
+            with contextlib.suppress(KeptReference, ValueError, InputError):
+                _embed(build, job, output, began)
+                began = build.compiled.clock.now()
+    linker = link_job_of(plan.jobs)
+    if linker and linker.output in written and not (refused and len(plan.compilations) == 1):
+        yield _link(build, linker), linker.output
+
+
+def _link(build: Build, linker: LinkJob) -> Outcome:
+    """Return the outcome of a link whose objects may have units."""
     outcome = Outcome(_source(0), "", build.plan.jobs[-1].command)
     try:
-        before = Sizes.of_linked(read_linked(job.output))
+        before = Sizes.of_linked(read_linked(linker.output))
     except InputError as error:
         return replace(outcome, reason=str(error))
-    why = job.why_not or too_small(before.text_bytes, program=True) or ""
-    return replace(outcome, before=before, reason=why)
+    why_not = linker.why_not or too_small(before.text_bytes, program=True) or ""
+    outcome = replace(outcome, before=before, reason=why_not)
+    if why_not:
+        return outcome
+    try:
+        objects = _compiled_again(build)
+    except (KeptReference, OSError) as why:
+        return outcome.unused(str(why))
+    again = {index: (objects[word],) for index, word in enumerate(linker.command) if word in objects}
+    job = linker.changed(again, linker.output, side_files=True)
+    return _improve(build, job, outcome, before)
 
 
-def improve_link(build: Build, job: LinkJob, outcome: Outcome) -> Outcome:
-    """Replace the program of a link by a smaller one, if there is one; `outcome` is that of `look`."""
+def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
+    """Write the unit of a job into the object that clang made; burnish's time for it counts from `began`.
+
+    Raises:
+        KeptReference: the front end fails, although it succeeded before.
+        ValueError: the object cannot take another section.
+    """
+    front = build.workspace / "unit.bc"
+    build.guard().run(front_end(job.silenced(), front).command)
+    content = output.read_bytes()
+    spent = build.compiled.clock.now() - began
+    unit = ProgramUnit(front.read_bytes(), job.command, build.clang_seconds, seal_of(content), spent)
+    write_atomically(output, _native.with_section(content, SECTION, unit.encode()))
+
+
+def _compiled_again(build: Build) -> dict[str, Path]:
+    """Make the objects that clang linked and deleted again, with units; return them by name in the plan."""
+    made: dict[str, Path] = {}
+    for number, job in enumerate(build.plan.jobs[:-1]):
+        if not job.output or build.plan.reader(job) is None:
+            continue
+        output = build.workspace / f"again-{number}" / Path(job.output).name
+        output.parent.mkdir()
+        again = job.silenced().with_paths(made).with_output(output)
+        build.guard().run(again.command)
+        made[job.output] = output
+        if job.compiles and not build.refusal(job):
+            with contextlib.suppress(ValueError):
+                _embed(build, job.with_output(output), output, build.compiled.clock.now())
+    return made
+
+
+def _improve(build: Build, job: LinkJob, outcome: Outcome, before: Sizes) -> Outcome:
+    """Replace the program of a link by a smaller one, if there is one."""
     clock = build.compiled.clock
     start = clock.now()
     try:
         merged = merge(build, job)
         outcome = replace(outcome, source=_source(len(merged.units)), level=merged.level)
-        assert outcome.before
-        outcome = ProgramTrials(merged, outcome.before).run(outcome)
+        outcome = ProgramTrials(merged, before).run(outcome)
     except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary: its errors never make a build fail
