@@ -66,15 +66,14 @@ REFUSED = {why: options.split() for why, options in _REFUSED.items()}
 
 # Options of LLVM itself (-mllvm) that only the code generator reads, and clang's code generator gets them. A
 # final * matches any ending. Any other option may be for a pass, and burnish's passes would not get it.
-_CODE_GENERATION = (
-    "-align-all-* -disable-block-placement -disable-branch-fold -disable-machine-* -disable-post-ra "
-    "-disable-tail-duplicate -dwarf-* -emit-dwarf-* -enable-machine-outliner* -enable-misched "
-    "-enable-post-misched -enable-shrink-wrap* -enable-tail-merge* -generate-arange-section "
-    "-jump-table-density -machine-outliner-* -max-jump-table-size -min-jump-table-entries -misched* "
-    "-no-stack-coloring -no-stack-slot-sharing -optsize-jump-table-density -regalloc* -split-spill-mode "
-    "-tail-dup-* -tail-merge-* -verify-machineinstrs -x86-*"
-)
-CODE_GENERATION = _CODE_GENERATION.split()
+CODE_GENERATION = """
+    -align-all-* -disable-block-placement -disable-branch-fold -disable-machine-* -disable-post-ra
+    -disable-tail-duplicate -dwarf-* -emit-dwarf-* -enable-machine-outliner* -enable-misched
+    -enable-post-misched -enable-shrink-wrap* -enable-tail-merge* -generate-arange-section
+    -jump-table-density -machine-outliner-* -max-jump-table-size -min-jump-table-entries -misched*
+    -no-stack-coloring -no-stack-slot-sharing -optsize-jump-table-density -regalloc* -split-spill-mode
+    -tail-dup-* -tail-merge-* -verify-machineinstrs -x86-*
+""".split()
 NOT_CODE_GENERATION = "it may affect passes, too, and burnish's passes would ignore it"
 
 # Options that the driver gives to cc1 at a level; if one is missing, the user gave the option on the right.

@@ -31,26 +31,13 @@ _WRITTEN = ".0.2.internalize.bc"
 # replaces them. Units with different ones cannot share a module. -mrelocation-model is not here, because each
 # unit's own is valid in the linker's program.
 _WITH_VALUE = ("-triple", "-target-abi", "-mllvm", "-exception-model")
-_ALONE = (
-    "-mcmodel=",
-    "-ffp-contract=",
-    "-fno-use-init-array",
-    "-femulated-tls",
-    "-fno-unique-section-names",
-    "-mlarge-data-threshold=",
-    "-menable-no-",
-    "-funsafe-math",
-    "-ffast-math",
-    "-fdenormal-fp-math",
-    "-mfloat-abi",
-    "-msoft-float",
-    "-mstack-alignment=",
-    "-stack-protector-guard",
-    "-fzero-call-used-regs",
-    "-fcf-protection",
-    "-mno-tls-direct-seg-refs",
-    "-fno-plt",
-    "-gdwarf64",
+_ALONE = tuple(
+    """
+    -mcmodel= -ffp-contract= -fno-use-init-array -femulated-tls -fno-unique-section-names
+    -mlarge-data-threshold= -menable-no- -funsafe-math -ffast-math -fdenormal-fp-math -mfloat-abi
+    -msoft-float -mstack-alignment= -stack-protector-guard -fzero-call-used-regs -fcf-protection
+    -mno-tls-direct-seg-refs -fno-plt -gdwarf64
+    """.split()
 )
 
 # Words of a link command without some units' objects, by their positions: the first position is that of the
