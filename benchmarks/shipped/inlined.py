@@ -14,11 +14,10 @@ from pathlib import Path
 from burnish.cc import processes
 from burnish.cc.improve import front_end
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
-from burnish.cc.link.admission import pattern
 from burnish.cc.link.link_job import LinkJob, link_job_of
-from burnish.cc.link.relinking import generate
-from burnish.cc.link.resolve import Inputs, resolve
-from burnish.cc.link.unit_records import ProgramUnit
+from burnish.cc.link.merging import pattern, resolve
+from burnish.cc.link.steps import generate
+from burnish.cc.link.units import ProgramUnit
 from burnish.cc.linked import Linked, read_linked
 from burnish.core.errors import InputError
 from burnish.core.program import Program
@@ -79,7 +78,7 @@ class Inlined:
         folder.mkdir(parents=True)
         paths = {self._object(name): name for part in files for name in part.objects}
         words: dict[int, tuple[Path, ...]] = {i: () for i, word in enumerate(job.command) if word in paths}
-        module = resolve(job, Inputs(words, min(words)), units, folder, DEADLINE_SECONDS)
+        module = resolve(job, words, units, folder, DEADLINE_SECONDS)
         program = Program(self.name, TASK.language, module)
         return Part(program, pattern(units, is_shared=False), tuple(paths.values()))
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,16 +58,6 @@ def make_drop_in(directory: Path, optimizer: str, language: str = "cc", *options
     log = directory.with_suffix(".jsonl")
     command = [sys.executable, str(OPTIMIZERS), optimizer, language, "--report", str(log), *options]
     return Compiler(directory, command, log=log)
-
-
-@pytest.fixture
-def stock() -> Callable[..., Compiler]:
-    return make_stock
-
-
-@pytest.fixture
-def drop_in() -> Callable[..., Compiler]:
-    return make_drop_in
 
 
 @pytest.fixture

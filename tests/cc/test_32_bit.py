@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +11,7 @@ from burnish import _native
 from burnish.cli import main
 from burnish.core.errors import CompileError
 from burnish.llvm.toolchain import compile_to_bitcode
-
-if TYPE_CHECKING:
-    from tests.cc.conftest import Compiler
+from tests.cc.conftest import Compiler
 
 CLASS_32, I386 = b"\x7fELF\x01\x01", b"\x03\x00"
 SOURCE = """

@@ -14,8 +14,7 @@ from burnish.cc import build_log
 from burnish.cc.advice import ADVICE, measure_advice
 from burnish.cc.commands import cc
 from burnish.cc.commands import report as command
-from burnish.cc.linking import read_link_command
-from burnish.cc.remaking import remake
+from burnish.cc.remaking import read_link_command, remake
 from burnish.cc.requests import Attempt, Request
 from burnish.cli import main
 from burnish.core.errors import InputError
@@ -90,7 +89,7 @@ def test_an_object_is_made_again_as_it_was(tmp_path: Path) -> None:
 def test_figures_are_those_of_a_build_with_the_options(tmp_path: Path) -> None:
     log = build(tmp_path / "build")
     before = {path.name: path.read_bytes() for path in (tmp_path / "build").iterdir()}
-    found = measure_advice(read_link_command(link_words(), tmp_path / "build"), build_log.read(log), jobs=2)
+    found = measure_advice(read_link_command(link_words(), tmp_path / "build"), build_log.read(log))
     assert {path.name: path.read_bytes() for path in (tmp_path / "build").iterdir()} == before
     assert found.remade == 2 and not found.kept
     assert found.base.loaded_bytes == loaded_bytes(tmp_path / "build")

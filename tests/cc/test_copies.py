@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,11 +14,7 @@ from burnish.cc.commands import report
 from burnish.cc.copies import change_of_groups, group_bytes, saved_once_linked
 from burnish.cc.linked import Linked, read_linked
 from burnish.llvm.toolchain import find_tool
-
-if TYPE_CHECKING:
-    from tests.cc.conftest import Compiler
-
-    MakeCompiler = Callable[..., Compiler]
+from tests.cc.conftest import Compiler, make_drop_in, make_stock
 
 HEADER = """\
 void take(int);
@@ -50,13 +44,13 @@ def built(compiler: Compiler, header: str = HEADER) -> Compiler:
 
 
 @pytest.fixture
-def outlined(tmp_path: Path, drop_in: MakeCompiler) -> Compiler:
-    return built(drop_in(tmp_path / "outlined", "outline", "c++"))
+def outlined(tmp_path: Path) -> Compiler:
+    return built(make_drop_in(tmp_path / "outlined", "outline", "c++"))
 
 
 @pytest.fixture
-def as_clang(tmp_path: Path, stock: MakeCompiler) -> Compiler:
-    return built(stock(tmp_path / "stock", "c++"))
+def as_clang(tmp_path: Path) -> Compiler:
+    return built(make_stock(tmp_path / "stock", "c++"))
 
 
 def link(compiler: Compiler) -> Path:
@@ -99,13 +93,11 @@ def test_what_a_linker_drops_is_not_saved(as_clang: Compiler, outlined: Compiler
     assert saved and in_objects > 1.9 * saved > 0
 
 
-def test_an_object_does_not_grow_for_an_inline_function_that_another_one_keeps(
-    tmp_path: Path, drop_in: MakeCompiler, stock: MakeCompiler
-) -> None:
+def test_an_object_does_not_grow_for_an_inline_function_that_another_one_keeps(tmp_path: Path) -> None:
     """By itself each object is smaller with the one call inlined; a program with another copy is larger."""
     header = HEADER.replace("__attribute__((noinline)) ", "")
-    clangs = built(stock(tmp_path / "stock", "c++"), header)
-    inlining = built(drop_in(tmp_path / "inlining", "inline", "c++"), header)
+    clangs = built(make_stock(tmp_path / "stock", "c++"), header)
+    inlining = built(make_drop_in(tmp_path / "inlining", "inline", "c++"), header)
     for record in inlining.records():
         assert record["action"] == "kept"
         assert "beside objects with the same inline functions" in record["reason"]

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.cc.conftest import Compiler
-
-    MakeCompiler = Callable[..., Compiler]
-
+from tests.cc.conftest import Compiler, make_drop_in, make_stock
 
 UNTOUCHED = {
     "preprocess": "-E sum.c",
@@ -64,15 +58,13 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize("arguments", UNTOUCHED.values(), ids=UNTOUCHED.keys())
-def test_the_same_as_clang(
-    tmp_path: Path, arguments: str, stock: MakeCompiler, drop_in: MakeCompiler
-) -> None:
-    clang = stock(tmp_path / "project")
+def test_the_same_as_clang(tmp_path: Path, arguments: str) -> None:
+    clang = make_stock(tmp_path / "project")
     theirs = clang(*arguments.removeprefix("-- ").split())
     clang.directory = clang.directory.rename(
         tmp_path / "clang"
     )  # objects may name it: both build in one place
-    burnish = drop_in(tmp_path / "project", "like_clang")
+    burnish = make_drop_in(tmp_path / "project", "like_clang")
     ours = burnish(*arguments.split())
     assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
     assert _plain(ours.stderr) == _plain(theirs.stderr)
@@ -80,10 +72,8 @@ def test_the_same_as_clang(
 
 
 @pytest.mark.parametrize("language", ["cc", "c++"])
-def test_the_language_is_the_drivers(
-    tmp_path: Path, language: str, stock: MakeCompiler, drop_in: MakeCompiler
-) -> None:
-    theirs, ours = stock(tmp_path / "1", language), drop_in(tmp_path / "2", "like_clang", language)
+def test_the_language_is_the_drivers(tmp_path: Path, language: str) -> None:
+    theirs, ours = make_stock(tmp_path / "1", language), make_drop_in(tmp_path / "2", "like_clang", language)
     for compiler in (theirs, ours):
         compiler("-xc++", "-E", "-dM", "sum.h", "-o", "macros")
         compiler("-###", "sum.c")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from burnish.cc import build_log, inlined, optimizer
+from burnish.cc import build_log, optimizer
 from burnish.cc.commands import cc
 from burnish.cc.remaking import remake
 from burnish.cc.requests import KeptReference
@@ -100,10 +100,10 @@ class Failing:
 def test_a_policy_that_fails_is_told_of_and_no_more(
     how: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inlined, "answers_of", lambda _path, _task: Failing(how))
+    monkeypatch.setattr("burnish.policies.answer.answers_of", lambda _path, _task: Failing(how))
     limits = Limits(deadline_seconds=2, begin="fork")
     problem = Problem(make_task(), program("hash_table.c"), "loaded-bytes", limits=limits)
-    answers, note = inlined.decide(problem, asking(REQUEST, inline_policy="any"))
+    answers, note = optimizer.answers_to_inliner(problem, asking(REQUEST, inline_policy="any"))
     assert answers == ()
     assert note.startswith("; the inlining policy did not answer: ")
     assert re.search(said, note), note

@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cc.conftest import Compiler, make_drop_in
 from tests.waiting import MOST_SECONDS, alive, wait_until
-
-if TYPE_CHECKING:
-    from tests.cc.conftest import Compiler
-
-    MakeCompiler = Callable[..., Compiler]
 
 
 @pytest.fixture
-def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drop_in: MakeCompiler) -> Compiler:
+def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setenv("SLEEPS", str(tmp_path / "sleeps"))
-    return drop_in(tmp_path / "project", "sleep")
+    return make_drop_in(tmp_path / "project", "sleep")
 
 
 def start(sleeper: Compiler, tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:

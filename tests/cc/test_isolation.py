@@ -19,23 +19,23 @@ from tests.waiting import alive, wait_until
 
 def test_a_value_comes_back(tmp_path: Path) -> None:
     value = bytes(range(256)) * 20_000  # more than a pipe holds
-    assert guarded(lambda: value, deadline_seconds=30, workspace=tmp_path) == value
+    assert guarded(lambda: value, 30, tmp_path) == value
 
 
 def test_it_runs_elsewhere(tmp_path: Path) -> None:
-    assert guarded(os.getpid, deadline_seconds=30, workspace=tmp_path) != os.getpid()
+    assert guarded(os.getpid, 30, tmp_path) != os.getpid()
 
 
 def test_temporary_files_go_to_the_workspace(tmp_path: Path) -> None:
     import tempfile
 
-    made = guarded(lambda: tempfile.mkstemp()[1], deadline_seconds=30, workspace=tmp_path)
+    made = guarded(lambda: tempfile.mkstemp()[1], 30, tmp_path)
     assert Path(made).parent == tmp_path
 
 
 def test_an_exception_says_why(tmp_path: Path) -> None:
     with pytest.raises(KeptReference, match="the optimizer failed: ValueError: invalid literal"):
-        guarded(lambda: int("x"), deadline_seconds=30, workspace=tmp_path)
+        guarded(lambda: int("x"), 30, tmp_path)
 
 
 def test_a_search_in_vain_keeps_its_count(tmp_path: Path) -> None:
@@ -43,18 +43,18 @@ def test_a_search_in_vain_keeps_its_count(tmp_path: Path) -> None:
         raise KeptReference("nothing smaller was found", 40)
 
     with pytest.raises(KeptReference, match=r"^nothing smaller was found$") as caught:
-        guarded(search, deadline_seconds=30, workspace=tmp_path)
+        guarded(search, 30, tmp_path)
     assert caught.value.evaluations == 40
 
 
 def test_a_crash_is_no_crash_here(tmp_path: Path) -> None:
     with pytest.raises(KeptReference, match="the optimizer died: signal SIGKILL"):
-        guarded(lambda: os.kill(os.getpid(), signal.SIGKILL), deadline_seconds=30, workspace=tmp_path)
+        guarded(lambda: os.kill(os.getpid(), signal.SIGKILL), 30, tmp_path)
 
 
 def test_an_exit_is_no_exit_here(tmp_path: Path) -> None:
     with pytest.raises(KeptReference, match="the optimizer died: exit code 3"):
-        guarded(lambda: os._exit(3), deadline_seconds=30, workspace=tmp_path)
+        guarded(lambda: os._exit(3), 30, tmp_path)
 
 
 def test_a_hang_ends_with_its_children(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_hang_ends_with_its_children(tmp_path: Path) -> None:
         time.sleep(300)
 
     with pytest.raises(KeptReference, match="did not answer within 3 s"):
-        guarded(hang, deadline_seconds=3, workspace=tmp_path)
+        guarded(hang, 3, tmp_path)
     child = int((tmp_path / "child").read_text())
     wait_until(lambda: not alive(child))
 

@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,25 +18,21 @@ from burnish.cc.remaking import remake
 from burnish.cc.requests import DriverOptions
 from burnish.core.errors import UnknownName
 from burnish.llvm.toolchain import find_tool
+from tests.cc.conftest import Compiler, make_drop_in
 from tests.cc.requests import request_of
 from tests.core.test_clock import CountedClock
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
 
-if TYPE_CHECKING:
-    from tests.cc.conftest import Compiler
-
-    MakeCompiler = Callable[..., Compiler]
-
 SEARCHED = ("--code-generation", "searched", "--budget", "60 evaluations", "--speed-limit", "none")
 
 
 @pytest.fixture
-def searching(tmp_path: Path, drop_in: MakeCompiler) -> Callable[[str], Compiler]:
+def searching(tmp_path: Path) -> Callable[[str], Compiler]:
     """Return a drop-in compiler with a stand-in for the search of passes, and the real one for code."""
 
     def make(optimizer: str) -> Compiler:
-        made = drop_in(tmp_path / optimizer, optimizer, "cc", *SEARCHED)
+        made = make_drop_in(tmp_path / optimizer, optimizer, "cc", *SEARCHED)
         shutil.copy(DATA / "behave.c", made.directory)
         return made
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from burnish import _native
 from burnish.cc.improve import offered_symbols
 from burnish.llvm.toolchain import find_tool
-
-if TYPE_CHECKING:
-    from tests.cc.conftest import Compiler
-
-    MakeCompiler = Callable[..., Compiler]
+from tests.cc.conftest import Compiler, make_drop_in
 
 
 def text_bytes(path: Path) -> int:
@@ -45,10 +39,8 @@ def test_an_object_gets_smaller(clang: Compiler, shrink: Compiler) -> None:
 
 
 @pytest.mark.parametrize(("optimizer", "crashes"), [("shrink", 0), ("crashing", 2), ("only_crashing", 3)])
-def test_crashes_in_a_search_are_recorded(
-    tmp_path: Path, drop_in: MakeCompiler, optimizer: str, crashes: int
-) -> None:
-    compiler = drop_in(tmp_path / "project", optimizer)
+def test_crashes_in_a_search_are_recorded(tmp_path: Path, optimizer: str, crashes: int) -> None:
+    compiler = make_drop_in(tmp_path / "project", optimizer)
     assert compiler("-Os", "-c", "sum.c").returncode == 0
     (record,) = compiler.records()
     assert record["crashes"] == crashes
@@ -63,17 +55,17 @@ def test_crashes_in_a_search_are_recorded(
     ],
 )
 def test_counts_of_a_search_are_recorded_where_clangs_object_stays(
-    tmp_path: Path, drop_in: MakeCompiler, optimizer: str, reason: str, options: tuple[str, ...]
+    tmp_path: Path, optimizer: str, reason: str, options: tuple[str, ...]
 ) -> None:
-    compiler = drop_in(tmp_path / "project", optimizer, "cc", *options)
+    compiler = make_drop_in(tmp_path / "project", optimizer, "cc", *options)
     assert compiler("-Os", "-c", "sum.c").returncode == 0
     (record,) = compiler.records()
     assert reason in record["reason"]
     assert (record["action"], record["evaluations"], record["crashes"]) == ("kept", 7, 3)
 
 
-def test_nothing_is_printed(tmp_path: Path, drop_in: MakeCompiler) -> None:
-    chatter = drop_in(tmp_path / "project", "chatter")
+def test_nothing_is_printed(tmp_path: Path) -> None:
+    chatter = make_drop_in(tmp_path / "project", "chatter")
     done = chatter("-Os", "-c", "sum.c")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert chatter.records()[0]["action"] == "optimized"
@@ -97,10 +89,8 @@ def test_dependency_files_are_clangs(clang: Compiler, shrink: Compiler, options:
     "failing",
     ["like_clang", "grow", "drop_everything", "fail", "crash", "empty", "garbage", "nothing"],
 )
-def test_a_failing_optimizer_leaves_clangs_object(
-    tmp_path: Path, clang: Compiler, failing: str, drop_in: MakeCompiler
-) -> None:
-    ours = drop_in(tmp_path / "ours", failing)
+def test_a_failing_optimizer_leaves_clangs_object(tmp_path: Path, clang: Compiler, failing: str) -> None:
+    ours = make_drop_in(tmp_path / "ours", failing)
     done = ours("-Os", "-c", "sum.c", "rows.c")
     clang("-Os", "-c", "sum.c", "rows.c")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -169,28 +159,26 @@ def test_permissions_stay(shrink: Compiler) -> None:
 
 
 @pytest.mark.parametrize("level", ["O0", "O1", "O2", "O3", "Og"])
-def test_speed_levels_need_an_objective(
-    tmp_path: Path, shrink: Compiler, level: str, drop_in: MakeCompiler
-) -> None:
+def test_speed_levels_need_an_objective(tmp_path: Path, shrink: Compiler, level: str) -> None:
     shrink(f"-{level}", "-c", "sum.c")
     (record,) = shrink.records()
     assert (record["action"], record["level"]) == ("passed through", level)
     assert "no objective for speed yet" in record["reason"]
     assert record["text_bytes"] == record["text_bytes_before"] > 0
-    asked = drop_in(tmp_path / "asked", "shrink", "cc", "--objective", "text-bytes")
+    asked = make_drop_in(tmp_path / "asked", "shrink", "cc", "--objective", "text-bytes")
     asked(f"-{level}", "-c", "sum.c")
     (record,) = asked.records()
     assert record["action"] in ("optimized", "kept")
     assert text_bytes(asked.directory / "sum.o") <= text_bytes(shrink.directory / "sum.o")
 
 
-def test_fewer_instructions_never_cost_bytes(tmp_path: Path, clang: Compiler, drop_in: MakeCompiler) -> None:
+def test_fewer_instructions_never_cost_bytes(tmp_path: Path, clang: Compiler) -> None:
     clang("-O2", "-c", "sum.c")
-    ours = drop_in(tmp_path / "ours", "shrink", "cc", "--objective=ir-instructions")
+    ours = make_drop_in(tmp_path / "ours", "shrink", "cc", "--objective=ir-instructions")
     ours("-O2", "-c", "sum.c")
     assert ours.records()[0]["action"] == "optimized"
     assert text_bytes(ours.directory / "sum.o") <= text_bytes(clang.directory / "sum.o")
-    same = drop_in(tmp_path / "same", "like_clang", "cc", "--objective=ir-instructions")
+    same = make_drop_in(tmp_path / "same", "like_clang", "cc", "--objective=ir-instructions")
     same("-O2", "-c", "sum.c")
     assert "IR instructions" in same.records()[0]["reason"]
 
@@ -242,10 +230,8 @@ def test_a_program_is_linked_from_the_smaller_objects(
 
 
 @pytest.mark.parametrize("optimizer", ["like_clang", "shrink"])
-def test_make_builds_a_project_in_parallel(
-    tmp_path: Path, clang: Compiler, optimizer: str, drop_in: MakeCompiler
-) -> None:
-    ours = drop_in(tmp_path / "ours", optimizer)
+def test_make_builds_a_project_in_parallel(tmp_path: Path, clang: Compiler, optimizer: str) -> None:
+    ours = make_drop_in(tmp_path / "ours", optimizer)
     cc = " ".join(ours.command)
     built_by = [
         (clang, [f"CC={find_tool('clang')}", f"CXX={find_tool('clang++')}"]),

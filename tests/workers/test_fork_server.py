@@ -7,24 +7,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from burnish.core.errors import CompilerCrash
 from burnish.workers import fork_server
-from burnish.workers.worker import Limits, Worker
+from burnish.workers.worker import Worker
 from tests.waiting import alive, wait_until
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
-
-
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    made = Worker()
-    yield made
-    made.close()
 
 
 def threads_of(pid: int) -> int:
@@ -41,7 +34,7 @@ def test_a_worker_is_the_fork_servers_child(worker: Worker) -> None:
 
 
 def test_a_worker_has_the_folder_environment_and_path_of_its_time(
-    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, make_worker: Callable[..., Worker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BURNISH_TEST", "here")
@@ -54,10 +47,8 @@ def test_a_worker_has_the_folder_environment_and_path_of_its_time(
     assert worker.call(os.getcwd) == str(tmp_path)
     assert worker.call(os.getenv, "BURNISH_TEST") == "here"
     assert worker.call(beside_fork_server.loaded) is False
-    other = Worker()
     monkeypatch.delenv("BURNISH_TEST")
-    assert other.call(os.getenv, "BURNISH_TEST") is None
-    other.close()
+    assert make_worker().call(os.getenv, "BURNISH_TEST") is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +70,6 @@ def test_a_killed_fork_server_is_replaced(worker: Worker) -> None:
     worker.close()
     assert worker.call(abs, -2) == 2
     assert fork_server.fork_server().pid != first
-    worker.close()
 
 
 def test_all_end_with_who_started_them() -> None:
@@ -122,13 +112,11 @@ def test_a_fork_of_this_process_has_its_own() -> None:
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
 
 
-def test_addresses_differ_elsewhere(worker: Worker) -> None:
-    elsewhere, again = Worker(Limits(begin="elsewhere")), Worker(Limits(begin="elsewhere"))
+def test_addresses_differ_elsewhere(worker: Worker, make_worker: Callable[..., Worker]) -> None:
+    elsewhere, again = make_worker(begin="elsewhere"), make_worker(begin="elsewhere")
     assert worker.call(id, None) != elsewhere.call(id, None)
     assert elsewhere.call(os.getpid) != again.call(os.getpid)
     assert elsewhere.call(os.getppid) == again.call(os.getppid) == fork_server.fork_server("elsewhere").pid
-    elsewhere.close()
-    again.close()
 
 
 def test_without_a_fork_server_workers_are_interpreters() -> None:

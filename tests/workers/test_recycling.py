@@ -6,7 +6,7 @@ import math
 import os
 import resource
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
@@ -23,20 +23,6 @@ from tests.core.failures import leaking_task
 
 MIB = 1 << 20
 SUBTRACT = TASK.actions.index("subtract(1)")
-
-
-@pytest.fixture
-def worker(nothing_left: None) -> Iterator[Callable[..., Worker]]:
-    """Return a function that makes a worker with some limits; all are closed."""
-    made: list[Worker] = []
-
-    def make(**limits: float) -> Worker:
-        made.append(Worker(Limits(**limits)))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 _kept: list[bytes] = []
@@ -57,19 +43,19 @@ def pids_of_calls(worker: Worker, count: int) -> list[int]:
     return [worker.call(eval, "__import__('os').getpid()") for _ in range(count)]
 
 
-def test_a_process_serves_so_many_calls(worker: Callable[..., Worker]) -> None:
-    several = worker(recycle_calls=3)
+def test_a_process_serves_so_many_calls(make_worker: Callable[..., Worker]) -> None:
+    several = make_worker(recycle_calls=3)
     a, b, c, d, e, f, g = pids_of_calls(several, 7)
     assert a == b == c != d == e == f != g
     assert several.generation == 3
 
 
-def test_without_a_leak_a_process_is_kept(worker: Callable[..., Worker]) -> None:
-    assert len(set(pids_of_calls(worker(), 50))) == 1
+def test_without_a_leak_a_process_is_kept(make_worker: Callable[..., Worker]) -> None:
+    assert len(set(pids_of_calls(make_worker(), 50))) == 1
 
 
-def test_sessions_and_forks_go_on_where_they_were(worker: Callable[..., Worker]) -> None:
-    shared = worker(recycle_calls=8)
+def test_sessions_and_forks_go_on_where_they_were(make_worker: Callable[..., Worker]) -> None:
+    shared = make_worker(recycle_calls=8)
     first = Sandbox(TASK.open, counters("a=640 b=77"), worker=shared)
     first.replay(["a: halve", "b: subtract(1)", "halve"])
     second = first.fork()
@@ -110,8 +96,8 @@ def test_memory_is_bounded_where_the_compiler_leaks() -> None:
     env.close()
 
 
-def test_memory_may_grow_by_a_quarter_of_its_limit(worker: Callable[..., Worker]) -> None:
-    small = worker(memory_bytes=512 * MIB)
+def test_memory_may_grow_by_a_quarter_of_its_limit(make_worker: Callable[..., Worker]) -> None:
+    small = make_worker(memory_bytes=512 * MIB)
     pids = [small.call(eval, f"b'x' * {200 * MIB} and __import__('os').getpid()") for _ in range(3)]
     assert len(set(pids)) == 1  # what a call gave back does not count
     pids = [small.call(leak, 60 * MIB) for _ in range(6)]

@@ -36,25 +36,19 @@ Make = Callable[..., VectorEnv]
 
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
 def vector(nothing_left: None, request: pytest.FixtureRequest) -> Iterator[Make]:
-    """Return a function that makes a vector of environments in so many workers; it is closed at the end."""
+    """Return a function that begins episodes in so many workers; all are closed at the end."""
     made: list[VectorEnv] = []
 
     def make(num_envs: int, workers: int, **options: Any) -> VectorEnv:
         make_one = partial(Env, FAILING, counters("a=900"), **options)
         made.append(VectorEnv(make_one, num_envs, workers=workers, threads=request.param))
+        made[-1].reset(seed=0)
         return made[-1]
 
     yield make
     for several in made:
         several.close()
     made.clear()
-
-
-@pytest.fixture
-def worker(nothing_left: None) -> Iterator[Worker]:
-    made = Worker(Limits(deadline_seconds=20))
-    yield made
-    made.close()
 
 
 def test_calls_that_begin_together_go_in_one_message(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,11 +68,8 @@ def test_calls_that_begin_meanwhile_go_in_the_next(worker: Worker, monkeypatch: 
 
 def test_an_error_of_ours_is_one_calls(worker: Worker) -> None:
     with gathered([worker]):
-        first, bad, last = (
-            worker.begin(square, 2),
-            worker.begin(refuse, "because"),
-            worker.begin(square, 3),
-        )
+        first, bad = worker.begin(square, 2), worker.begin(refuse, "because")
+        last = worker.begin(square, 3)
     assert (worker.finish(first), worker.finish(last)) == (4, 9)
     with pytest.raises(InputError, match="because"):
         worker.finish(bad)
@@ -129,7 +120,6 @@ def count_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_step_is_one_message_a_worker(vector: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     before = children()
     several = vector(7, 2, max_steps=2)
-    several.reset(seed=0)
     assert len(children() - before) == 2
     sent = count_messages(monkeypatch)
     several.step([SUBTRACT] * 7)
@@ -159,7 +149,6 @@ def test_sharing_changes_nothing(nothing_left: None, mode: str) -> None:
 @pytest.mark.parametrize("failure", ["segfault", "give-up"])
 def test_a_crash_costs_its_own_episode_only(vector: Make, failure: str) -> None:
     several = vector(5, 1)
-    several.reset(seed=0)
     several.step([HALVE, SUBTRACT, HALVE, SUBTRACT, SUBTRACT])
     crash = FAILING.actions.index(failure)
     _, rewards, terminated, _, infos = several.step([SUBTRACT, SUBTRACT, crash, SUBTRACT, crash])
@@ -185,7 +174,6 @@ def test_a_hang_costs_one_deadline(vector: Make, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("burnish.workers.worker.CompilerTimeout", counted)
     several = vector(4, 1, limits=Limits(deadline_seconds=2.0))
-    several.reset(seed=0)
     hang = FAILING.actions.index("hang")
     _, _, terminated, _, infos = several.step([SUBTRACT, hang, SUBTRACT, SUBTRACT])
     assert len(late) == 1
@@ -196,7 +184,6 @@ def test_a_hang_costs_one_deadline(vector: Make, monkeypatch: pytest.MonkeyPatch
 
 def test_a_worker_killed_between_steps_costs_one_episode(vector: Make) -> None:
     several = vector(3, 1)
-    several.reset(seed=0)
     several.step([SUBTRACT] * 3)
     assert several.envs[0].worker and several.envs[0].worker.pid
     os.kill(several.envs[0].worker.pid, signal.SIGKILL)
@@ -208,7 +195,6 @@ def test_a_worker_killed_between_steps_costs_one_episode(vector: Make) -> None:
 
 def test_a_crash_among_those_that_do_not_wait(vector: Make) -> None:
     several = vector(3, 1)
-    several.reset(seed=0)
     for i, action in enumerate((SUBTRACT, FAILING.actions.index("segfault"), SUBTRACT)):
         several.send(i, action)
     steps: dict[int, Any] = {}
@@ -221,7 +207,6 @@ def test_a_crash_among_those_that_do_not_wait(vector: Make) -> None:
 
 def test_ctrl_c_leaves_every_environment_where_it_was(vector: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     several = vector(5, 2)
-    several.reset(seed=0)
     several.step([SUBTRACT] * 5)
     heard = []
     wait_for = child.wait_for
@@ -244,7 +229,6 @@ def test_ctrl_c_leaves_every_environment_where_it_was(vector: Make, monkeypatch:
 
 def test_a_sessions_own_calls_wait_for_their_turn(vector: Make) -> None:
     several = vector(3, 1)
-    several.reset(seed=0)
     for i in range(3):
         several.send(i, SUBTRACT)
     assert several.envs[0].worker

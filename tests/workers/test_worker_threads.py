@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
 from burnish.core.errors import CompilerCrash, CompilerMemory
 from burnish.workers import child
-from burnish.workers.worker import GIB, Limits, Undone, Worker, gathered
+from burnish.workers.worker import GIB, Undone, Worker, gathered
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import fail
 from tests.workers.test_sandbox import square
@@ -19,11 +19,10 @@ SUBTRACT = TASK.actions.index("subtract(1)")
 
 
 @pytest.fixture
-def worker(nothing_left: None) -> Iterator[Worker]:
-    made = Worker(Limits(deadline_seconds=20, memory_bytes=GIB // 4))
+def worker(make_worker: Callable[..., Worker]) -> Worker:
+    made = make_worker(deadline_seconds=20, memory_bytes=GIB // 4)
     made.threads = 2
-    yield made
-    made.close()
+    return made
 
 
 def test_threads_share_the_calls_of_a_message(worker: Worker) -> None:
@@ -46,11 +45,8 @@ def test_whoever_may_have_killed_the_process_is_undone(worker: Worker) -> None:
 
 def test_whoever_may_have_eaten_the_memory_is_undone(worker: Worker) -> None:
     with gathered([worker]):
-        done, eats, after = (
-            worker.begin(square, 2),
-            worker.begin(fail, "eat-memory"),
-            worker.begin(square, 3),
-        )
+        done, eats = worker.begin(square, 2), worker.begin(fail, "eat-memory")
+        after = worker.begin(square, 3)
     assert worker.finish(done) == 4
     for call in (eats, after):
         with pytest.raises(Undone):
@@ -65,10 +61,10 @@ def test_threads_leave_a_session_s_calls_in_order(worker: Worker) -> None:
         worker.begin(child.fork_session, 1, 2)
         for _ in range(20):
             for key in (1, 2):
-                worker.begin(child.call_session, key, "apply", SUBTRACT, "a")
+                worker.begin(child.call_session, key, "apply", (SUBTRACT, "a"))
         digests = [worker.begin(child.call_session, key, "digest") for key in (1, 2)]
         worker.post(child.close_session, 1)
-        last = worker.begin(child.call_session, 2, "cost", "total")
+        last = worker.begin(child.call_session, 2, "cost", ("total",))
     assert [worker.finish(call) for call in digests] == ["a=880 b=7"] * 2
     assert worker.finish(last) == 888
 

@@ -10,14 +10,12 @@ only if it is smaller.
     requests          the user's options, the requests to the optimizer, and its answers
     file_budget       the time limit for one file
     shares            one budget for all files of a build
-    compiling         one command: clang, then the steps of burnish
     outcomes          the inputs of each step after clang, and the outcome for each object and program
     objects           the objects of a command, or the program that it compiled and linked at once
     improve           one object: front end, trials, comparison with clang's
     trials            passes first, then the machine code of the best module
-    optimizer         burnish's search of passes
+    optimizer         burnish's search of passes, after a policy's answers to clang's inliner
     searching         one search, or a result of earlier builds for a similar object
-    inlined           answers of a policy to clang's inliner
     machine_code      the code of an object's functions, by burnish's back end
     server            the fork server: it has imported all of this, for the next file
     isolation         the optimizer in a child process, because it may crash or hang
@@ -27,8 +25,7 @@ only if it is smaller.
     build_summary     the sums of the last builds
     linked            the sections that a linked program loads
     advice            options that would make a linked program smaller, each measured
-    linking           the linker's command, with other options and objects
-    remaking          an object of the build log, compiled with other options
+    remaking          a build made again with other options: an object of the build log, and the link
     link/             whole programs: all units of a link as one module
-    commands/         cc, c++, link, report
+    commands/         cc and c++, from the command line to clang and the steps after it; link; report
 """

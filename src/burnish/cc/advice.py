@@ -11,8 +11,7 @@ from pathlib import Path
 
 from burnish.cc.build_log import Record
 from burnish.cc.linked import Linked
-from burnish.cc.linking import LinkCommand
-from burnish.cc.remaking import remake
+from burnish.cc.remaking import LinkCommand, remake
 from burnish.core.errors import InputError
 
 _LLD = ("-fuse-ld=lld",)  # the options below are lld's, and sizes by different linkers are not comparable
@@ -91,15 +90,10 @@ class Measurements:
     kept: dict[Path, str] = field(default_factory=dict)  # the other objects, and the reasons
 
 
-def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 0) -> Measurements:
+def measure_advice(command: LinkCommand, records: Iterable[Record]) -> Measurements:
     """Measure each advice: compile again and link, in a temporary folder.
 
-    An object is compiled again only if the build log has its command.
-
-    Args:
-        command: The command of the linking compiler.
-        records: Records of the build log; the latest of each object counts.
-        jobs: The number of simultaneous compilations; 0 for as many as there are cores.
+    An object is compiled again only if the build log has its command; its latest record counts.
 
     Raises:
         InputError: the command does not link as it is, or not with lld.
@@ -108,10 +102,9 @@ def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 
     known = {path: latest[path] for path in dict.fromkeys(command.objects) if path in latest}
     with (
         tempfile.TemporaryDirectory(prefix="burnish-advice-") as scratch,
-        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        trial = _Trial(command, known, Path(scratch), pool)
-        return trial.measure()
+        return _Trial(command, known, Path(scratch), pool).measure()
 
 
 class _Trial:
@@ -133,7 +126,8 @@ class _Trial:
         good = [one.advice for one in measured if one.saved_bytes > 0]
         together = None
         if len(good) > 1:
-            together = self.link((*_LLD, *_link_options(good)), self.remade(good, unchanged))
+            options = [option for advice in good for option in advice.link]
+            together = self.link((*_LLD, *options), self.remade(good, unchanged))
         return Measurements(as_linked, base, tuple(measured), together, len(unchanged), self.kept)
 
     def alone(self, advice: Advice, base: Linked, unchanged: dict[Path, Path]) -> MeasuredAdvice:
@@ -186,7 +180,3 @@ class _Trial:
         except (InputError, OSError) as error:
             return str(error)
         return ""
-
-
-def _link_options(advice: Sequence[Advice]) -> tuple[str, ...]:
-    return tuple(option for one in advice for option in one.link)

@@ -80,7 +80,8 @@ def saved_once_linked(records: Iterable[Record]) -> int | None:
                 before[group].append(size)
     if all(len(copies) < 2 for copies in before.values()):
         return None
-    return own + round(sum(map(_mean, before.values())) - sum(map(_mean, after.values())))
+    sums = [sum(sum(copies) / len(copies) for copies in groups.values()) for groups in (before, after)]
+    return own + round(sums[0] - sums[1])
 
 
 def _groups_of(record: Record) -> Mapping[str, int]:
@@ -88,7 +89,3 @@ def _groups_of(record: Record) -> Mapping[str, int]:
         return group_bytes(record.output_path.read_bytes())
     except (OSError, ValueError):  # a program, or deleted
         return {}
-
-
-def _mean(copies: list[int]) -> float:
-    return sum(copies) / len(copies)

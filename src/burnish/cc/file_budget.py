@@ -59,12 +59,7 @@ class FileBudget:
         return None if amount % 1 else cls(evaluations=int(amount))
 
     def until(self, clang_seconds: float, ended: float) -> float | None:
-        """Return the time on the clock when the search must end; None unless the limit is a multiple.
-
-        Args:
-            clang_seconds: clang's time for the file.
-            ended: The time on the clock when clang ended.
-        """
+        """Return the end of the search by the clock by which clang `ended`; None without a multiple."""
         if self.multiple is None:
             return None
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds

@@ -172,26 +172,19 @@ def front_end(job: ClangJob, output: Path) -> ClangJob:
     At -O0 clang marks each function optnone, so that later passes skip it; an option prevents this.
     """
     no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if job.level == "O0" else [])]
-    return _instead(job, ["-emit-llvm-bc", "-emit-llvm-uselists"], output, no_passes)
+    return job.instead(["-emit-llvm-bc", "-emit-llvm-uselists", *no_passes], output)
 
 
 def clang_bitcode(job: ClangJob, output: Path) -> ClangJob:
     """Return the job that stops after clang's own passes: source to bitcode."""
-    return _instead(job, ["-emit-llvm-bc", "-emit-llvm-uselists"], output, [])
+    return job.instead(["-emit-llvm-bc", "-emit-llvm-uselists"], output)
 
 
 def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:
     """Return the job that starts after the passes: bitcode to object, with the source's options."""
-    made = _instead(job, ["-emit-obj"], output, ["-disable-llvm-passes"])
+    made = job.instead(["-emit-obj", "-disable-llvm-passes"], output, bitcode)
     # clang may skip the verifier for its own IR; burnish's IR is always verified.
-    command = [argument for argument in made.command if argument != "-disable-llvm-verifier"]
-    language = len(command) - 1 - command[::-1].index("-x")
-    return ClangJob((*command[:language], "-x", "ir", str(bitcode)))
-
-
-def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) -> ClangJob:
-    at = job.command.index("-emit-obj")
-    return ClangJob((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
+    return ClangJob(tuple(argument for argument in made.command if argument != "-disable-llvm-verifier"))
 
 
 def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:

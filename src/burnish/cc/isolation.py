@@ -42,14 +42,14 @@ class Guard:
 
     def step(self, call: Callable[[], T]) -> T:
         """Return the result of a step; see guarded."""
-        return guarded(call, deadline_seconds=self.step_seconds, workspace=self.workspace)
+        return guarded(call, self.step_seconds, self.workspace)
 
     def search(self, call: Callable[[], T]) -> T:
         """Return the result of a search; see guarded."""
-        return guarded(call, deadline_seconds=self.search_seconds, workspace=self.workspace)
+        return guarded(call, self.search_seconds, self.workspace)
 
 
-def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) -> T:
+def guarded(call: Callable[[], T], deadline_seconds: float, workspace: Path) -> T:
     """Return the result of a call in a forked child with its own process group.
 
     The child's temporary files go to the workspace. All processes of the group are killed when the child
@@ -80,7 +80,12 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
             os.killpg(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if not message:
-        raise KeptReference(f"the optimizer died: {_how(status)}")
+        how = (
+            f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+            if os.WIFSIGNALED(status)
+            else f"exit code {os.WEXITSTATUS(status)}"
+        )
+        raise KeptReference(f"the optimizer died: {how}")
     result: T
     why, result = pickle.loads(message)
     if why:
@@ -103,11 +108,10 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
         threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
         try:
             message = pickle.dumps((None, call()))
-        except KeptReference as why:
-            message = pickle.dumps((why, None))
         except Exception as error:  # the sandbox's boundary: after any error clang's object stays
-            failed = KeptReference(f"the optimizer failed: {type(error).__name__}: {error}")
-            message = pickle.dumps((failed, None))
+            failed = f"the optimizer failed: {type(error).__name__}: {error}"
+            why = error if isinstance(error, KeptReference) else KeptReference(failed)
+            message = pickle.dumps((why, None))
         with os.fdopen(answer, "wb") as pipe:
             pipe.write(len(message).to_bytes(8, "little") + message)
         code = 0
@@ -135,9 +139,3 @@ def _read(answers: int, end: float) -> bytes | None:
             return b""
         data += chunk
     return bytes(data[8:])
-
-
-def _how(status: int) -> str:
-    if os.WIFSIGNALED(status):
-        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
-    return f"exit code {os.WEXITSTATUS(status)}"

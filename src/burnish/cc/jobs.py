@@ -14,6 +14,7 @@ from pathlib import Path
 _ARGUMENT = r'"(?:[^"\\]|\\.)*"'
 _JOB = re.compile(rf"^ {_ARGUMENT}(?: {_ARGUMENT})*$", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(_ARGUMENT, re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _VERSION = re.compile(r"clang version (\S+)")
 
 _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)")
@@ -114,6 +115,15 @@ class ClangJob:
         at = len(self.command) - 1 - self.command[::-1].index("-o")
         return ClangJob((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
 
+    def instead(self, words: Sequence[str], output: Path, bitcode: Path | None = None) -> ClangJob:
+        """Return the job with other words for -emit-obj, another output, and perhaps bitcode as its input."""
+        at = self.command.index("-emit-obj")
+        job = ClangJob((*self.command[:at], *words, *self.command[at + 1 :])).with_output(output)
+        if not bitcode:
+            return job
+        language = len(job.command) - 1 - job.command[::-1].index("-x")
+        return ClangJob((*job.command[:language], "-x", "ir", str(bitcode)))
+
     def silenced(self) -> ClangJob:
         """Return the job without warnings and without files beside its output, to run it once more."""
         if self.command[1] != "-cc1":
@@ -177,7 +187,8 @@ class ClangJobs:
 def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> ClangJobs | None:
     """Ask clang for its jobs in a directory; None if a plan would not show all that clang does."""
     try:
-        if not _can_be_planned(arguments):
+        words = _expanded(arguments)
+        if any(word == "-v" or word.startswith(_DRIVER_ACTIONS) for word in words):
             return None
         command = [str(clang), "-###", *arguments]
         asked = subprocess.run(
@@ -192,20 +203,12 @@ def parse_plan(text: str) -> ClangJobs | None:
     """Parse the text of `clang -###`; None if the jobs cannot be repeated (arguments in a deleted file)."""
     version = _VERSION.search(text)
     jobs = tuple(
-        ClangJob(tuple(_unquote(quoted) for quoted in _QUOTED.findall(line))) for line in _JOB.findall(text)
+        ClangJob(tuple(_ESCAPED.sub(r"\1", quoted[1:-1]) for quoted in _QUOTED.findall(line)))
+        for line in _JOB.findall(text)
     )
     if not jobs or any(argument.startswith("@") for job in jobs for argument in job.command):
         return None
     return ClangJobs(jobs, version.group(1) if version else "unknown")
-
-
-def _unquote(quoted: str) -> str:
-    return re.sub(r"\\(.)", r"\1", quoted[1:-1], flags=re.DOTALL)
-
-
-def _can_be_planned(arguments: Sequence[str]) -> bool:
-    words = list(_expanded(arguments))
-    return not any(word == "-v" or word.startswith(_DRIVER_ACTIONS) for word in words)
 
 
 def _expanded(arguments: Sequence[str]) -> Iterator[str]:

@@ -42,10 +42,6 @@ class Linked:
         """Return the bytes of the sections of a kind."""
         return sum(section.size_bytes for section in self.sections if section.kind == kind)
 
-    def named(self, *names: str) -> int:
-        """Return the bytes of the sections with these names."""
-        return sum(section.size_bytes for section in self.sections if section.name in names)
-
     @property
     def loaded_bytes(self) -> int:
         """The bytes that are read from the file into memory: every allocated section but .bss."""

@@ -161,25 +161,21 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
         own = _native.object_sizes(generated.own, opened.module.position_independent)
         opened.origin.reference_sizes = ReferenceSizes.of(own, opened.module)
     opened.origin.run_time = dict(generated.run_time) or None
-    described = replace(program, content=generated.bitcode)
-    generations = _of(described, opened, back_end)
+
+    def of(program: Program) -> Generations:
+        return Generations(ModuleSession(read_module(program), opened.options, opened.origin), back_end)
+
+    generations = of(replace(program, content=generated.bitcode))
     if generations.of(Decided()).code != generated.reference:
         raise ProgramError(f"{program.name}: burnish's back end writes another object than clang's")
     if program.content == generated.bitcode:
         return generations
     back_end.call_site_info, back_end.debugger = False, ""
-    return _of(program, opened, back_end)
+    return of(program)
 
 
-def _of(program: Program, opened: ModuleSession, back_end: _native.BackEnd) -> Generations:
-    state = ModuleSession(read_module(program), opened.options, opened.origin)
-    return Generations(state, back_end)
-
-
+# Options that change code generation for the whole process, or write more than the object.
 _NEVER = ("-mllvm", "-split-dwarf-file")
-"""Options that change code generation for the whole process, or write more than the object."""
-
-_LINES_ONLY = ("line-directives-only", "line-tables-only")
 
 
 def back_end_of(job: ClangJob) -> _native.BackEnd | None:
@@ -197,13 +193,13 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
     back_end.data_sections = "-fdata-sections" in given
     back_end.unique_section_names = "-fno-unique-section-names" not in given
     back_end.address_significance = "-faddrsig" in given
-    back_end.debugger = _text(job, "-debugger-tuning=")
-    debug = _text(job, "-debug-info-kind=")
-    back_end.call_site_info = debug not in ("", *_LINES_ONLY) and job.level != "O0"
+
+    def last(option: str) -> str:
+        found = [word.removeprefix(option) for word in job.command if word.startswith(option)]
+        return found[-1] if found else ""
+
+    back_end.debugger = last("-debugger-tuning=")
+    debug = last("-debug-info-kind=")
+    lines_only = debug in ("line-directives-only", "line-tables-only")
+    back_end.call_site_info = bool(debug) and not lines_only and job.level != "O0"
     return back_end
-
-
-def _text(job: ClangJob, option: str) -> str:
-    """Return the text after the option's last appearance; "" if there is no such option."""
-    found = [word.removeprefix(option) for word in job.command if word.startswith(option)]
-    return found[-1] if found else ""

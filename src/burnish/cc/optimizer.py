@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from burnish.cc.isolation import LOAD
 from burnish.cc.requests import Attempt, KeptReference, Request
 from burnish.cc.searching import Found, budget_of, find
-from burnish.core.errors import CompilerCrash, ProgramError
+from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
 from burnish.core.guide import Guide, GuideFor
 from burnish.core.program import Program
 from burnish.core.session import Session
@@ -24,11 +24,13 @@ from burnish.search import DEFAULT, SEARCHES
 from burnish.search.memory import Memory, first_of
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 
 LEAST_SECONDS = 1e-3  # time of a search if none is left; the policy's first choice is always tried
 SLOWEST_SECONDS = 600.0  # deadline of one step if the budget does not limit the time
 LEAST_DEADLINE_SECONDS = 60.0  # wall time, for a step that hangs without using processor time
+FAILED = "; the inlining policy did not answer: "
 
 # Bitcode, and the expected cost of a call of each function after the level's own passes.
 Content = tuple[bytes, Mapping[str, float]]
@@ -50,11 +52,13 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     answers: Trace = ()
     note = ""
     if request.options.inline_policy and not request.remembered:
-        from burnish.cc.inlined import after, decide  # few requests need it
+        from burnish.tasks.llvm_inlining.inlined import open_answered  # few requests need it
 
         request = request.from_now()
-        answers, note = decide(problem, request)
-        problem = after(answers, problem, request) if answers else problem
+        answers, note = answers_to_inliner(problem, request)
+        if answers:
+            opener = partial(open_answered, options=Options(level=request.level), answers=answers)
+            problem = replace(problem, task=replace(task, open=opener))
     found = _find(problem, request, answers)
     trace, counts = (*answers, *found.trace), (found.evaluations, found.crashes)
     if math.isinf(found.cost):
@@ -70,6 +74,35 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     except (CompilerCrash, ProgramError) as error:
         raise KeptReference(f"{error} (after {', '.join(trace)})", *counts) from None
     return Attempt(content, trace, found.evaluations, run_time, found.crashes)
+
+
+def answers_to_inliner(problem: Problem, request: Request) -> tuple[Trace, str]:
+    """Return the answers of a policy that differ from LLVM's heuristic, if they improve the objective.
+
+    Returns:
+        The answers, or () if they are not better; then the reason if the policy failed, else "".
+    """
+    from burnish.policies.answer import answers_of
+    from burnish.tasks.llvm_inlining import TASK
+    from burnish.tasks.llvm_inlining.inlined import other_answers
+    from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
+
+    assert request.options.inline_policy
+    try:
+        policy = answers_of(Path(request.options.inline_policy), TASK)
+        opener = partial(open_inlining, options=InliningOptions(request.level))
+        session = Sandbox(opener, problem.program, limits=problem.limits)
+        try:
+            cost = session.measure(problem.goal.name)
+            session.answer(policy)
+            return other_answers(session) if session.measure(problem.goal.name) < cost else (), ""
+        finally:
+            session.shutdown()
+    except BurnishError as error:
+        return (), f"{FAILED}{error}"
+    except Exception as error:  # an error in a user's policy must not stop the build
+        said = str(error).strip().splitlines() or [""]
+        return (), f"{FAILED}{type(error).__name__}: {said[-1]}"
 
 
 def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from burnish.cc import build_log, shares
+from burnish.cc import shares
 from burnish.cc.build_log import Action, Record
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.isolation import LEAST_STEP_SECONDS, LOAD, Guard
@@ -134,15 +133,9 @@ class Build:
     def request(
         self, name: str, level: str, clang_seconds: float, began: float, budget: FileBudget
     ) -> Request:
-        """Return the request to the optimizer.
+        """Return the request to the optimizer for a file or program, by clang's level and time for it.
 
-        Args:
-            name: Of the source file or program.
-            level: The level at which clang generates its code.
-            clang_seconds: The processor time of clang for it.
-            began: The start of burnish's part, by the clock; a budget that is a multiple of clang's time
-                counts from then.
-            budget: The budget of the search.
+        A budget that is a multiple of clang's time counts from `began`, the start of burnish's part.
         """
         return Request(
             name,
@@ -178,18 +171,3 @@ class Build:
             crashes=outcome.crashes,
             saved_in_groups=outcome.saved_in_groups,
         )
-
-
-# Yields the outcome of each compilation and link, and its output file.
-Steps = Callable[[Build], Iterator[tuple[Outcome, Path]]]
-
-
-def carry_out(
-    steps: Steps, plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
-) -> None:
-    """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        build = Build(plan, compiled, options, optimizer, Path(workspace))
-        for outcome, output in steps(build):
-            with contextlib.suppress(OSError):
-                build_log.append(options.log or build_log.default_log(), build.record(outcome, output))

@@ -17,6 +17,9 @@ from burnish.cc.requests import KeptReference
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE_SECONDS = 5.0  # for a child to end after a signal
 
+# Variables that make clang write more files than its arguments name.
+_NOISY = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
+
 
 class Interrupted(BaseException):
     """A signal that asks burnish to stop: the process cleans up, then ends by the same signal."""
@@ -75,7 +78,7 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=_plain_environment(),
+        env={name: value for name, value in os.environ.items() if name not in _NOISY},
     )
     with _child(started) as process:
         try:
@@ -113,12 +116,6 @@ def _child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
             process.wait()
         if process.stderr:
             process.stderr.close()
-
-
-def _plain_environment() -> dict[str, str]:
-    """Return the environment without variables that make clang write more files than its arguments name."""
-    noisy = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
-    return {name: value for name, value in os.environ.items() if name not in noisy}
 
 
 def _name(command: Sequence[str | Path]) -> str:

@@ -21,132 +21,59 @@ START_FILES_TEXT_BYTES = 384  # of the C library and of the compiler, in every p
 # callbacks), and options that tie an object to one run of these passes. A final * matches any ending. Options
 # of the front end, of function attributes and of the code generator are not here, because they also apply to
 # burnish's objects.
-REFUSED: dict[str, tuple[str, ...]] = {
+_REFUSED = {
     "sanitizers are inserted by passes of clang's own": (
-        "-fsanitize*",
-        "-fexperimental-sanitize-metadata*",
-        "-falloc-token*",
+        "-fsanitize* -fexperimental-sanitize-metadata* -falloc-token*"
     ),
     "profiles are collected and used by passes of clang's own": (
-        "-fprofile-*",
-        "-fmemory-profile*",
-        "-fpseudo-probe-for-profiling",
-        "-fdebug-info-for-profiling",
-        "-fsample-profile-use-profi",
+        "-fprofile-* -fmemory-profile* -fpseudo-probe-for-profiling -fdebug-info-for-profiling "
+        "-fsample-profile-use-profi"
     ),
     "coverage counters are inserted by passes of clang's own": (
-        "-fcoverage-mapping",
-        "-fcoverage-mcdc",
-        "-coverage-notes-file*",
-        "-coverage-data-file*",
+        "-fcoverage-mapping -fcoverage-mcdc -coverage-notes-file* -coverage-data-file*"
     ),
     "calls at function entry and exit are inserted by passes of clang's own": (
-        "-finstrument-function*",
-        "-pg",
-        "-mfentry",
-        "-fxray-*",
+        "-finstrument-function* -pg -mfentry -fxray-*"
     ),
     "with link-time optimization the object is not final": (
-        "-flto*",
-        "-ffat-lto-objects",
-        "-funified-lto",
-        "-fthinlto-index*",
-        "-fthin-link-bitcode*",
-        "-fwhole-program-vtables",
-        "-fvirtual-function-elimination",
-        "-fembed-bitcode*",
+        "-flto* -ffat-lto-objects -funified-lto -fthinlto-index* -fthin-link-bitcode* "
+        "-fwhole-program-vtables -fvirtual-function-elimination -fembed-bitcode*"
     ),
     "plugins and options of other layers change passes in ways that burnish does not see": (
-        "-mmlir",
-        "-load",
-        "-fpass-plugin*",
-        "-plugin",
-        "-add-plugin",
-        "-plugin-arg-*",
-        "-fenable-matrix",
-        "-disable-llvm-passes",
-        "-fclangir",
+        "-mmlir -load -fpass-plugin* -plugin -add-plugin -plugin-arg-* -fenable-matrix -disable-llvm-passes "
+        "-fclangir"
     ),
-    "code is added between the front end and the passes": (
-        "-mlink-bitcode-file",
-        "-mlink-builtin-bitcode*",
-    ),
+    "code is added between the front end and the passes": "-mlink-bitcode-file -mlink-builtin-bitcode*",
     "code for another device is embedded in the object": (
-        "-fembed-offload-object*",
-        "-foffload*",
-        "-fopenmp-targets*",
-        "-fopenmp-is-target-device",
-        "-fopenmp-host-ir-file-path",
-        "-fcuda-*",
-        "-fgpu-*",
-        "-fsycl-*",
-        "-fopenacc",
+        "-fembed-offload-object* -foffload* -fopenmp-targets* -fopenmp-is-target-device "
+        "-fopenmp-host-ir-file-path -fcuda-* -fgpu-* -fsycl-* -fopenacc"
     ),
     "modules are compiled together with their importers": (
-        "-fmodules*",
-        "-fmodule-file*",
-        "-fmodule-output*",
-        "-fmodule-map-file*",
-        "-fimplicit-module-maps",
-        "-fprebuilt-*",
-        "-building-pch-with-obj",
-        "-fpch-codegen",
-        "-fpch-debuginfo",
+        "-fmodules* -fmodule-file* -fmodule-output* -fmodule-map-file* -fimplicit-module-maps -fprebuilt-* "
+        "-building-pch-with-obj -fpch-codegen -fpch-debuginfo"
     ),
     "a second file describes clang's object": (
-        "-split-dwarf-output",
-        "-split-dwarf-file",
-        "-stack-usage-file",
-        "-opt-record-file",
-        "-save-temps*",
-        "-as-secure-log-file",
+        "-split-dwarf-output -split-dwarf-file -stack-usage-file -opt-record-file -save-temps* "
+        "-as-secure-log-file"
     ),
     "the option reports on clang's own passes": (
-        "-Rpass*",
-        "-ftime-trace*",
-        "-ftime-report*",
-        "-stats-file*",
-        "-print-stats",
-        "-fdebug-pass-manager",
-        "-mdebug-pass",
-        "-llvm-verify-each",
-        "-fverify-debuginfo-preserve*",
+        "-Rpass* -ftime-trace* -ftime-report* -stats-file* -print-stats -fdebug-pass-manager -mdebug-pass "
+        "-llvm-verify-each -fverify-debuginfo-preserve*"
     ),
-    "burnish's passes may unroll loops": ("-fno-unroll-loops",),
+    "burnish's passes may unroll loops": "-fno-unroll-loops",
 }
+REFUSED = {why: options.split() for why, options in _REFUSED.items()}
 
 # Options of LLVM itself (-mllvm) that only the code generator reads, and clang's code generator gets them. A
 # final * matches any ending. Any other option may be for a pass, and burnish's passes would not get it.
-CODE_GENERATION = (
-    "-align-all-*",
-    "-disable-block-placement",
-    "-disable-branch-fold",
-    "-disable-machine-*",
-    "-disable-post-ra",
-    "-disable-tail-duplicate",
-    "-dwarf-*",
-    "-emit-dwarf-*",
-    "-enable-machine-outliner*",
-    "-enable-misched",
-    "-enable-post-misched",
-    "-enable-shrink-wrap*",
-    "-enable-tail-merge*",
-    "-generate-arange-section",
-    "-jump-table-density",
-    "-machine-outliner-*",
-    "-max-jump-table-size",
-    "-min-jump-table-entries",
-    "-misched*",
-    "-no-stack-coloring",
-    "-no-stack-slot-sharing",
-    "-optsize-jump-table-density",
-    "-regalloc*",
-    "-split-spill-mode",
-    "-tail-dup-*",
-    "-tail-merge-*",
-    "-verify-machineinstrs",
-    "-x86-*",
-)
+CODE_GENERATION = """
+    -align-all-* -disable-block-placement -disable-branch-fold -disable-machine-* -disable-post-ra
+    -disable-tail-duplicate -dwarf-* -emit-dwarf-* -enable-machine-outliner* -enable-misched
+    -enable-post-misched -enable-shrink-wrap* -enable-tail-merge* -generate-arange-section
+    -jump-table-density -machine-outliner-* -max-jump-table-size -min-jump-table-entries -misched*
+    -no-stack-coloring -no-stack-slot-sharing -optsize-jump-table-density -regalloc* -split-spill-mode
+    -tail-dup-* -tail-merge-* -verify-machineinstrs -x86-*
+""".split()
 NOT_CODE_GENERATION = "it may affect passes, too, and burnish's passes would ignore it"
 
 # Options that the driver gives to cc1 at a level; if one is missing, the user gave the option on the right.
@@ -162,16 +89,12 @@ _PREFIXES = {
 def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     """Return why burnish leaves a compilation to clang; None if it does not.
 
-    Args:
-        job: A compilation.
-        every_level: True if the user gave an objective, for all levels; else only -Os and -Oz imply one.
+    `every_level` is true if the user gave an objective, for all levels; else only -Os and -Oz imply one.
     """
+    if job.is_assembler and job.source.endswith((".s", ".S", ".sx")):
+        return ASSEMBLY
     if job.is_assembler:
-        return (
-            ASSEMBLY
-            if job.source.endswith((".s", ".S", ".sx"))
-            else "clang makes the object in several steps"
-        )
+        return "clang makes the object in several steps"
     if job.makes_header:
         return "a precompiled header has no code"
     if job.language not in LANGUAGES:
@@ -208,16 +131,14 @@ def table() -> str:
     lines.append(f"| `-mllvm OPTION`, but for {known} | {NOT_CODE_GENERATION} |")
     vectorizers = ", ".join(f"`{option}`" for option in dict.fromkeys(_VECTORIZE.values()))
     lines.append(f"| {vectorizers} | burnish's passes may vectorize |")
-    lines.append(
-        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |"
-    )
-    lines.append(
-        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |"
-    )
-    lines.append(f"| assembly | {ASSEMBLY} |")
-    lines.append("| a source of a precompiled header | it has no code |")
-    lines.append("| a program on standard input | it can be read only once |")
-    lines.append("| a target other than this machine's | burnish's LLVM has no other |")
+    lines += [
+        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |",
+        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |",
+        f"| assembly | {ASSEMBLY} |",
+        "| a source of a precompiled header | it has no code |",
+        "| a program on standard input | it can be read only once |",
+        "| a target other than this machine's | burnish's LLVM has no other |",
+    ]
     return "\n".join(["| option of clang -cc1 | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 
 

@@ -43,7 +43,6 @@ class DriverOptions:
     whole_program: bool = False  # see burnish.cc.link
     compiled: Compiled | None = None  # None: clang has not run yet
     caller: int | None = None  # the launcher's process, which the build started; None: this one
-    libraries: str = ""  # the C++ library of the built programs, in words
 
     @property
     def searches_code(self) -> bool:

@@ -51,15 +51,8 @@ def find(
 ) -> Found[T]:
     """Search, or try the remembered result of the program, or else of a similar program.
 
-    Args:
-        problem: The program.
-        request: The user's options and the budget; it also chooses between search and memory.
-        look: Reads values from the best state; the function is sent to a worker.
-        memory: The memory for this program; None: no memory.
-        least_seconds: The time of a search if no time is left.
-        guide_for: Makes the guide of the search.
-        method: The search method.
-        clangs: Traces that lead to clang's own result.
+    `look` reads values from the best state, in a worker. A search takes `least_seconds` even if no time is
+    left. `clangs` are the traces that lead to clang's own result.
 
     Raises:
         KeptReference: only remembered results are asked for, and there are none.

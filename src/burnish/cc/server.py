@@ -30,9 +30,8 @@ SIZE, CODE = struct.Struct("<Q"), struct.Struct("<i")
 def serve(path: Path, call: Callable[[list[str]], int]) -> None:
     """Answer launchers on a socket until none calls for IDLE_SECONDS; return at once if another server does.
 
-    Args:
-        path: The socket, in a folder that only this user can use.
-        call: Handles a launcher's request in a process of its own, and returns the exit code.
+    The socket is in a folder that only this user can use. `call` handles a launcher's request in a process of
+    its own, and returns the exit code.
     """
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -56,7 +56,8 @@ class BuildShare:
 def share(options: DriverOptions, clang_seconds: float, clock: Clock) -> Iterator[float]:
     """Yield a file's share of the build's budget, in seconds; the unused part goes back."""
     assert options.build_seconds is not None
-    path = _beside(options.log or default_log())
+    log = options.log or default_log()
+    path = log.with_name(f"{log.name}.budget")
     build = build_of(options.caller or os.getpid())
     with _locked(path, build, options.build_seconds) as state:
         seconds = state.share(clang_seconds)
@@ -84,15 +85,12 @@ def build_of(pid: int) -> BuildOrigin:
     while True:
         parent, session, began = _status(pid)
         if parent <= 1 or pid == session or parent == session:
-            return BuildOrigin(f"{pid} {began}", _folder_of(pid))
+            try:
+                place = str(Path(f"/proc/{pid}/cwd").readlink())
+            except OSError:  # it has ended, or is another user's
+                place = ""
+            return BuildOrigin(f"{pid} {began}", place)
         pid = parent
-
-
-def _folder_of(pid: int) -> str:
-    try:
-        return str(Path(f"/proc/{pid}/cwd").readlink())
-    except OSError:  # it has ended, or is another user's
-        return ""
 
 
 def _status(pid: int) -> tuple[int, int, str]:
@@ -102,10 +100,6 @@ def _status(pid: int) -> tuple[int, int, str]:
     except OSError:  # it has ended
         return 0, 0, ""
     return int(fields[1]), int(fields[3]), fields[19]
-
-
-def _beside(log: Path) -> Path:
-    return log.with_name(f"{log.name}.budget")
 
 
 @contextmanager

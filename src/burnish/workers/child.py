@@ -21,7 +21,7 @@ import struct
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -116,9 +116,11 @@ def open_session(
     return sessions[key].actions
 
 
-def call_session(key: int, method: str, *arguments: Any) -> Any:
+def call_session(
+    key: int, method: str, arguments: Sequence[Any] = (), named: Mapping[str, Any] | None = None
+) -> Any:
     """Call a method of a session."""
-    return getattr(sessions[key], method)(*arguments)
+    return getattr(sessions[key], method)(*arguments, **(named or {}))
 
 
 def step_session(

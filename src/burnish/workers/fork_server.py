@@ -20,6 +20,7 @@ import sys
 import threading
 import traceback
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -47,28 +48,22 @@ class Birth:
 
 
 class Forked:
-    """A child of the fork server, with the interface of subprocess.Popen."""
+    """A forked process, with the interface of subprocess.Popen."""
 
-    def __init__(self, pid: int, handle: int, status: int) -> None:
+    def __init__(self, pid: int, kill: Callable[[], None], end: Callable[[], int]) -> None:
         self.pid = pid
-        self._handle = handle  # of pidfd_open(2), because process ids are reused
-        self._status = status  # a pipe, to which the fork server writes the exit code
+        self._kill, self._end = kill, end  # `end` waits, and returns the exit code
         self._returncode: int | None = None
 
     def kill(self) -> None:
         """Kill the process, unless it has ended."""
         if self._returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            self._kill()
 
     def wait(self) -> int:
         """Wait for the end and return the exit code; a negative one is a fatal signal."""
         if self._returncode is None:
-            select.select([self._handle], [], [])
-            status = os.read(self._status, STATUS.size)
-            self._returncode = STATUS.unpack(status)[0] if status else -signal.SIGKILL
-            os.close(self._handle)
-            os.close(self._status)
+            self._returncode = self._end()
         return self._returncode
 
 
@@ -121,7 +116,20 @@ class ForkServer:
             raise
         finally:
             os.close(theirs)
-        return Forked(FORKED.unpack(answer)[0], handles[0], status)
+        handle = handles[0]  # of pidfd_open(2), because process ids are reused
+
+        def kill() -> None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+        def end() -> int:
+            select.select([handle], [], [])
+            code = os.read(status, STATUS.size)  # from the fork server
+            os.close(handle)
+            os.close(status)
+            return int(STATUS.unpack(code)[0]) if code else -signal.SIGKILL
+
+        return Forked(FORKED.unpack(answer)[0], kill, end)
 
 
 Place = Literal["here", "elsewhere"]

@@ -12,8 +12,6 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Callable
-from functools import partial
 from typing import IO, Literal
 
 from burnish.core.clock import Clock
@@ -21,6 +19,7 @@ from burnish.workers import child, fork_server
 
 Begin = Literal["fork-server", "elsewhere", "fork"]
 """A process is forked by the fork server, by a second one at other memory addresses, or by this process."""
+Child = fork_server.Forked | subprocess.Popen[bytes]
 PAGE_BYTES = resource.getpagesize()
 
 
@@ -34,7 +33,7 @@ class Process:
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
         theirs = (their_requests, their_replies, their_lifeline)
         ours = (self.requests, self.replies, lifeline)
-        self.popen = BEGIN[begin](theirs, ours, self._output, memory_bytes, spin_seconds)
+        self.popen = _child_of(begin, theirs, ours, self._output, memory_bytes, spin_seconds)
         for descriptor in theirs:
             os.close(descriptor)
         self.poller = select.poll()
@@ -76,34 +75,18 @@ class Process:
         return (errors or lines or [""])[0].strip()[:300]
 
 
-class Fork:
-    """A forked child, with the interface of subprocess.Popen."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._returncode: int | None = None
-
-    def kill(self) -> None:
-        """Kill the process, unless it has ended."""
-        if self._returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
-        """Wait for the end and return the exit code; a negative one is a fatal signal."""
-        if self._returncode is None:
-            self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self._returncode
-
-
-def _by_fork_server(
+def _child_of(
+    begin: Begin,
     theirs: tuple[int, int, int],
-    ours: tuple[int, ...],
+    ours: tuple[int, int, int],
     output: IO[bytes],
     memory_bytes: int,
     spin_seconds: float,
-    place: fork_server.Place = "here",
-) -> fork_server.Forked | subprocess.Popen[bytes]:
-    """Fork by a fork server: the workers' imports are preloaded, and nothing of this process is copied."""
+) -> Child:
+    """Start a process that serves calls; see child.main."""
+    if begin == "fork":
+        return _fork(theirs, ours, output, memory_bytes, spin_seconds)
+    place: fork_server.Place = "here" if begin == "fork-server" else "elsewhere"
     birth = fork_server.Birth(memory_bytes, spin_seconds)
     for _ in range(2):  # the fork server may have been killed, so try a new one
         try:
@@ -111,18 +94,7 @@ def _by_fork_server(
         except OSError:
             fork_server.discard(place)
     fork_server.give_up()
-    return _start(theirs, ours, output, memory_bytes, spin_seconds)
-
-
-def _start(
-    theirs: tuple[int, int, int],
-    _ours: tuple[int, ...],
-    output: IO[bytes],
-    memory_bytes: int,
-    spin_seconds: float,
-) -> subprocess.Popen[bytes]:
-    """Start a new interpreter, which imports its modules; nothing of this process is copied."""
-    start = (
+    start = (  # a new interpreter, which imports its modules
         f"import sys; sys.path[:] = {sys.path!r}\n"
         "from burnish.workers.child import main; "
         f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
@@ -139,15 +111,19 @@ def _start(
 
 def _fork(
     theirs: tuple[int, int, int],
-    ours: tuple[int, ...],
+    ours: tuple[int, int, int],
     output: IO[bytes],
     memory_bytes: int,
     spin_seconds: float,
-) -> Fork:
+) -> fork_server.Forked:
     """Fork this process: all its imports are preloaded."""
     pid = os.fork()
     if pid:
-        return Fork(pid)
+        return fork_server.Forked(
+            pid,
+            lambda: os.kill(pid, signal.SIGKILL),
+            lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]),
+        )
     code = 1
     try:
         for descriptor in ours:
@@ -161,22 +137,7 @@ def _fork(
         os._exit(code)
 
 
-MakeProcess = Callable[
-    [tuple[int, int, int], tuple[int, ...], IO[bytes], int, float],
-    Fork | fork_server.Forked | subprocess.Popen[bytes],
-]
-BEGIN: dict[Begin, MakeProcess] = {
-    "fork-server": _by_fork_server,
-    "elsewhere": partial(_by_fork_server, place="elsewhere"),
-    "fork": _fork,
-}
-
-
-def _end(
-    popen: subprocess.Popen[bytes] | Fork | fork_server.Forked,
-    descriptors: tuple[int, ...],
-    output: IO[bytes],
-) -> None:
+def _end(popen: Child, descriptors: tuple[int, ...], output: IO[bytes]) -> None:
     popen.kill()
     popen.wait()
     for descriptor in descriptors:

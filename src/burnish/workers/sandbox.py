@@ -5,21 +5,33 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from burnish.core.action import action_number
 from burnish.core.answer import MakeAnswerer
 from burnish.core.argument_checks import check_class
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
-from burnish.core.session import Part, Session
+from burnish.core.session import Session
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, Trace
-from burnish.core.view import Mask, Observed, Start, Step, View
+from burnish.core.view import Start, Step, View
 from burnish.workers import child
 from burnish.workers.worker import Limits, PendingCall, Undone, Worker
 
 _numbers = itertools.count()
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _in_worker(method: F) -> F:
+    """Return a method that calls the same method of the session in the worker process."""
+
+    @wraps(method, updated=())
+    def call(self: Sandbox, *arguments: Any, **named: Any) -> Any:
+        return self._run(child.call_session, method.__name__, arguments, named)()
+
+    return cast("F", call)
 
 
 class Sandbox(Session):
@@ -60,92 +72,33 @@ class Sandbox(Session):
         except CompilerCrash as error:
             raise ProgramError(f"{program.name}: the compiler failed on this input: {error}") from None
 
-    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """See Session."""
-        mask: Mask = self._call("legal", site)
-        return mask
+    legal = _in_worker(Session.legal)
+    observe = _in_worker(Session.observe)
+    cost = measure = _in_worker(Session.measure)
+    digest = _in_worker(Session.digest)
+    verify = _in_worker(Session.verify)
+    sites = _in_worker(Session.sites)
+    identities = _in_worker(Session.identities)
+    alternatives = _in_worker(Session.alternatives)
+    site_costs = _in_worker(Session.site_costs)
+    room = _in_worker(Session.room)
+    part = _in_worker(Session.part)
+    question = _in_worker(Session.question)
+    object_code = _in_worker(Session.object_code)
+    mask = _in_worker(Session.mask)
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """See Session."""
         action = action_number(action, self.actions)
-        changed, text = self._begin("act", action, site, changes=True)()
+        changed, text = self._run(child.call_session, "act", (action, site), changes=True)()
         self.trace.append(text)
         return bool(changed)
 
-    def observe(self, space: str) -> Observed:
-        """See Session."""
-        observed: Observed = self._call("observe", space)
-        return observed
-
-    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """See Session."""
-        return self.measure(objective, site)
-
-    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """See Session."""
-        cost: float = self._call("measure", objective, site)
-        return cost
-
-    def digest(self) -> str:
-        """See Session."""
-        digest: str = self._call("digest")
-        return digest
-
-    def verify(self) -> str:
-        """See Session."""
-        checker: str = self._call("verify")
-        return checker
-
-    def sites(self) -> tuple[str, ...]:
-        """See Session."""
-        sites: tuple[str, ...] = self._call("sites")
-        return sites
-
-    def identities(self) -> dict[str, str]:
-        """See Session."""
-        identities: dict[str, str] = self._call("identities")
-        return identities
-
-    def alternatives(self) -> Trace:
-        """See Session."""
-        entries: Trace = self._call("alternatives")
-        return entries
-
-    def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
-        """See Session."""
-        costs: dict[str, float] = self._call("site_costs", objective, priced)
-        return costs
-
-    def room(self, objective: str) -> float:
-        """See Session."""
-        room: float = self._call("room", objective)
-        return room
-
-    def part(self, site: str, objective: str) -> Part | None:
-        """See Session."""
-        part: Part | None = self._call("part", site, objective)
-        return part
-
-    def question(self) -> str:
-        """See Session."""
-        site: str = self._call("question")
-        return site
-
     def answer(self, make: MakeAnswerer) -> Trace:
         """See Session; one round trip, and one deadline, for all questions."""
-        entries: Trace = self._begin("answer", make, changes=True)()
+        entries: Trace = self._run(child.call_session, "answer", (make,), changes=True)()
         self.trace += entries
         return entries
-
-    def object_code(self) -> bytes:
-        """See Session."""
-        code: bytes = self._call("object_code")
-        return code
-
-    def mask(self, sites: Sequence[str]) -> Mask:
-        """See Session."""
-        mask: Mask = self._call("mask", tuple(sites))
-        return mask
 
     def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
         """See Session; one round trip."""
@@ -203,13 +156,6 @@ class Sandbox(Session):
     def pid(self) -> int | None:
         """The worker's process id; None after a crash, until the next call."""
         return self._worker.pid
-
-    def _call(self, method: str, *arguments: Any) -> Any:
-        return self._begin(method, *arguments)()
-
-    def _begin(self, method: str, *arguments: Any, changes: bool = False) -> Callable[[], Any]:
-        """Start a call of one of the session's methods and return the function that waits for it."""
-        return self._run(child.call_session, method, *arguments, changes=changes)
 
     def _run(self, function: Callable[..., Any], *arguments: Any, changes: bool = False) -> Callable[[], Any]:
         """Start a call of a function that needs the session; open the session first if necessary."""

@@ -10,7 +10,7 @@ import pytest
 
 from burnish.cc import build_log
 from burnish.cc.commands.launch import find_launcher
-from burnish.cc.link.embedding import read_unit
+from burnish.cc.link.units import read_unit
 from tests.cc.link.conftest import FLAGS, Builds, C
 
 

@@ -8,11 +8,10 @@ import pytest
 
 from burnish import _native
 from burnish.cc.jobs import ClangJob
-from burnish.cc.link.admission import alike, pattern
-from burnish.cc.link.embedding import SECTION, read_unit, seal
 from burnish.cc.link.inputs import linked_files
 from burnish.cc.link.link_job import LinkJob, link_job_of
-from burnish.cc.link.unit_records import ProgramUnit, decode_units
+from burnish.cc.link.merging import alike, pattern
+from burnish.cc.link.units import SECTION, ProgramUnit, decode_units, read_unit, seal_of
 from burnish.llvm.toolchain import find_tool
 from tests.cc.link.conftest import Builds
 
@@ -48,7 +47,7 @@ def test_a_section_more_changes_nothing_else(builds: Builds, machine: str) -> No
         for elf in (before, after)
     ]
     assert symbols[0] == symbols[1]
-    assert seal(after) == seal(before)
+    assert seal_of(after) == seal_of(before)
     (builds.folder / "after.o").write_bytes(after)
     assert "EXCLUDE" in builds.run(str(find_tool("llvm-readobj")), "--sections", "after.o")
 
@@ -56,7 +55,7 @@ def test_a_section_more_changes_nothing_else(builds: Builds, machine: str) -> No
 def test_a_unit_is_of_one_object_as_it_was_made(builds: Builds) -> None:
     builds.clang("-Oz", "-c", "find.c", "-o", "find.o")
     clangs = (builds.folder / "find.o").read_bytes()
-    sealed = ProgramUnit(UNIT.bitcode, UNIT.command, 0.0, seal(clangs))
+    sealed = ProgramUnit(UNIT.bitcode, UNIT.command, 0.0, seal_of(clangs))
     found = read_unit(_native.with_section(clangs, SECTION, sealed.encode()))
     assert found
     assert found.unit == sealed
@@ -136,4 +135,4 @@ def test_libraries_are_found_as_the_linker_does(builds: Builds) -> None:
     ):
         found = linked_files(["ld", *folders, *words, "-o", "program"])
         assert [(one.index, one.path.parent.name) for one in found] == ([(index, folder)] if index else [])
-        assert all(one.is_archive and len(one.parts) == 2 for one in found)
+        assert all(len(one.parts) == 2 for one in found)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc.compiling import compile_and_improve
+from burnish.cc import processes
 from burnish.cc.file_budget import DEFAULT, FileBudget
+from burnish.cc.jobs import ClangJobs, make_plan
 from burnish.cc.requests import OBJECTIVES, Attempt, Compiled, DriverOptions, Optimizer, Request
+from burnish.core.clock import PROCESSORS
 from burnish.core.errors import BurnishError, InputError, UnknownName
+from burnish.llvm.toolchain import find_tool
 
 # Takes the options so far and a value; returns the options with that value.
 Reader = Callable[[DriverOptions, str], DriverOptions]
@@ -68,12 +72,17 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     if arguments[:1] and arguments[0].startswith("--serve="):
         from burnish.cc.server import serve
 
-        serve(Path(arguments[0].partition("=")[2]), _serve)
+        # A launcher's request has the words after `burnish`.
+        serve(Path(arguments[0].partition("=")[2]), lambda words: main(words[1:], cxx=words[0] == "c++"))
         return 0
     try:
         options, rest = parse(arguments)
         if options is None:
-            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
+            said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
+            libraries = (
+                said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
+            )
+            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=libraries))
             return 0
         return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
     except BurnishError as error:
@@ -81,15 +90,56 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
         return 2
 
 
-def _serve(arguments: list[str]) -> int:
-    """Run a launcher's request to a server: `arguments` are the words after `burnish`."""
-    return main(arguments[1:], cxx=arguments[0] == "c++")
+def compile_and_improve(
+    arguments: Sequence[str], options: DriverOptions, *, cxx: bool, optimizer: Optimizer
+) -> int:
+    """Run clang, if the launcher has not, then make its objects smaller; return clang's exit code.
+
+    If clang compiles nothing to an object, this process becomes clang and does not return. A signal that
+    asks burnish to stop, or that ended clang, ends this process too.
+
+    Raises:
+        MissingTool: there is no clang.
+    """
+    clang = find_tool("clang++" if cxx else "clang")
+    plan = make_plan(clang, arguments)
+    compiled, code = options.compiled, 0
+    if not compiled and (
+        plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links))
+    ):
+        processes.replace_by([clang, *arguments])
+    try:
+        with processes.signals_raise():
+            if plan and not compiled:
+                before = {path: processes.stamp(path) for path in plan.outputs}
+                start = PROCESSORS.now()
+                code = processes.run([clang, *arguments])
+                ended = PROCESSORS.now()
+                written = {path for path in before if processes.stamp(path) not in (None, before[path])}
+                compiled = Compiled(ended - start, ended, frozenset(written))
+            if plan and compiled and code == 0:
+                _improve(plan, compiled, options, optimizer)
+    except processes.Interrupted as interrupted:
+        code = -interrupted.signum
+    return code if code >= 0 else processes.die_of(-code)
 
 
-def _libraries_of(arguments: list[str]) -> str:
-    """Return the launcher's text about the C++ library, or a default."""
-    said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
-    return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
+def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
+    """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
+    import tempfile  # most commands do not need these
+
+    from burnish.cc import build_log
+    from burnish.cc.outcomes import Build
+
+    if options.whole_program:
+        from burnish.cc.link.steps import outcomes_of
+    else:
+        from burnish.cc.objects import outcomes_of
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
+        build = Build(plan, compiled, options, optimizer, Path(workspace))
+        for outcome, output in outcomes_of(build):
+            with contextlib.suppress(OSError):
+                build_log.append(options.log or build_log.default_log(), build.record(outcome, output))
 
 
 def parse(
@@ -97,16 +147,14 @@ def parse(
 ) -> tuple[DriverOptions | None, list[str]]:
     """Return burnish's options (None: --help) and clang's arguments.
 
-    Args:
-        arguments: The words after the command.
-        more: Further options with a value, of another command than the compilers, with their readers.
-        switches: Further options without a value; they are not read here, only checked for misspellings.
+    Another command than the compilers may have more options: those with a value have readers, and `switches`
+    are not read here, only checked for misspellings.
 
     Raises:
         InputError: an option lacks a value, or has one that is not valid.
         UnknownName: clang's first argument would be a misspelled option of burnish.
     """
-    readers = {**_OPTIONS, **more}
+    readers = {**_OF_USERS, **_OF_THE_LAUNCHER, **more}
     options = DriverOptions()
     rest = list(arguments)
     while rest:
@@ -114,7 +162,8 @@ def parse(
         if name == "--help" and not equals:
             return None, []
         if rest[0] == "--":
-            return _checked(options), rest[1:]
+            del rest[0]
+            break
         if rest[0] in ("--launched", "--alone"):
             del rest[0]
             continue
@@ -123,7 +172,10 @@ def parse(
             del rest[0]
             continue
         if name not in readers:
-            _check_spelling(name, (*more, *switches))
+            if (near := meant(name, (*KNOWN, *more, *switches))) == name:
+                raise InputError(f"{name} takes no value")
+            if near:
+                raise UnknownName(f"no option {name}; did you mean {near}? Options for clang come after --")
             break
         del rest[0]
         if not equals:
@@ -131,34 +183,18 @@ def parse(
                 raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
             value = rest.pop(0)
         options = readers[name](options, value)
-    return _checked(options), rest
-
-
-def _check_spelling(option: str, more: Sequence[str]) -> None:
-    """Raise InputError if an option is a misspelled option of burnish, or one with an unexpected value."""
-    near = meant(option, (*KNOWN, *more))
-    if near == option:
-        raise InputError(f"{option} takes no value")
-    if near:
-        raise UnknownName(f"no option {option}; did you mean {near}? Options for clang come after --")
-
-
-def _checked(options: DriverOptions) -> DriverOptions:
     if options.budget.remembered and not options.memory:
         raise InputError("--budget remembered needs --remember FILE, where something is remembered")
     if options.build_seconds is not None and options.budget != DEFAULT:
         raise InputError("--budget and --build-budget: expected only one of them")
-    return options
+    return options, rest
 
 
-def _objective(options: DriverOptions, value: str) -> DriverOptions:
-    if value not in OBJECTIVES:
-        raise UnknownName.among("objective", value, OBJECTIVES)
-    return replace(options, objective=value)
-
-
-def _budget(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, budget=FileBudget.parse(value))
+def _known(what: str, value: str, names: Collection[str]) -> str:
+    """Return a name; raise UnknownName if it is not one of these."""
+    if value not in names:
+        raise UnknownName.among(what, value, names)
+    return value
 
 
 def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
@@ -171,9 +207,7 @@ def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
 def _search(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.search import SEARCHES  # late: a slow import
 
-    if value not in SEARCHES:
-        raise UnknownName.among("search", value, SEARCHES)
-    return replace(options, search=value)
+    return replace(options, search=_known("search", value, SEARCHES))
 
 
 def _policy(options: DriverOptions, value: str) -> DriverOptions:
@@ -190,9 +224,8 @@ def _inline_policy(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
-    if value not in ("searched", "clang"):
-        raise UnknownName.among("code generation", value, ("searched", "clang"))
-    return replace(options, decides_code=value == "searched")
+    chosen = _known("code generation", value, ("searched", "clang"))
+    return replace(options, decides_code=chosen == "searched")
 
 
 def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
@@ -223,14 +256,6 @@ def _written(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, compiled=replace(options.compiled, written=written))
 
 
-def _caller(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, caller=int(value))
-
-
-def _libraries(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, libraries=value)
-
-
 def _report(options: DriverOptions, value: str) -> DriverOptions:
     file = Path(value)
     try:
@@ -243,10 +268,10 @@ def _report(options: DriverOptions, value: str) -> DriverOptions:
 # Parsed by hand, not by argparse: clang must get all of its options unchanged, and importing argparse would
 # take a tenth of the time of a small compilation.
 _OF_USERS: dict[str, Reader] = {
-    "--objective": _objective,
+    "--objective": lambda options, name: replace(options, objective=_known("objective", name, OBJECTIVES)),
     "--code-generation": _code_generation,
     "--speed-limit": _speed_limit,
-    "--budget": _budget,
+    "--budget": lambda options, value: replace(options, budget=FileBudget.parse(value)),
     "--build-budget": _build_budget,
     "--search": _search,
     "--policy": _policy,
@@ -258,10 +283,9 @@ _OF_USERS: dict[str, Reader] = {
 _OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
     "--compiled": _compiled,
     "--written": _written,
-    "--libraries": _libraries,
-    "--caller": _caller,
+    "--libraries": lambda options, _: options,  # for --help
+    "--caller": lambda options, value: replace(options, caller=int(value)),
 }
-_OPTIONS = _OF_USERS | _OF_THE_LAUNCHER
 KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
 """The options for users; native/launcher/misspelled.cpp has the same list."""
 

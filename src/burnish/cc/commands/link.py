@@ -7,15 +7,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from burnish.cc import build_log
+from burnish.cc import build_log, processes
 from burnish.cc.build_log import Record
 from burnish.cc.build_summary import change_percent
 from burnish.cc.commands import cc
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.jobs import make_plan
-from burnish.cc.link.inputs import linked_files
-from burnish.cc.link.link_job import LinkJob, link_job_of
-from burnish.cc.linked import Linked
+from burnish.cc.link.inputs import linked_files, taken_units
+from burnish.cc.link.link_job import link_job_of
+from burnish.cc.link.merging import replaced, without_units
+from burnish.cc.linked import Linked, read_linked
 from burnish.cc.requests import DriverOptions, KeptReference
 from burnish.console.numbers import change_text
 from burnish.console.table_forms import FORMS, TABLE, TableForm
@@ -107,7 +108,7 @@ def _is_cxx(words: list[str]) -> bool:
         files = linked_files(["ld", *words])
     except KeptReference:
         return False
-    units = [found.unit for file in files for _, found in file.parts if found]
+    units = [part.found.unit for file in files for part in file.parts if part.found]
     return any(unit.job.language.startswith("c++") for unit in units)
 
 
@@ -139,16 +140,27 @@ def _print(record: Record, lto: Linked | None, form: TableForm) -> None:
 def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
     """Return the sizes of the program that clang's own link-time optimization links.
 
-    Raises:
-        InputError: the program does not link.
-    """
-    from burnish.cc.link.clang_lto import link_by_clang_lto
+    lld links as if all units had been compiled with -flto at their own levels.
 
+    Raises:
+        InputError: the program does not link, or the linker takes no unit.
+    """
     plan = make_plan(find_tool("clang++" if name == "c++" else "clang"), rest)
-    linker: LinkJob | None = link_job_of(plan.jobs) if plan and not plan.compilations else None
-    if not linker:
+    job = link_job_of(plan.jobs) if plan and not plan.compilations else None
+    if not job:
         raise InputError(f"{_LTO}: expected only objects, and one program as their output")
     try:
-        return link_by_clang_lto(linker, folder, _DEADLINE_SECONDS)
+        files = linked_files(job.command)
+        units = taken_units(job, files, folder, _DEADLINE_SECONDS)
+        words = without_units(files, units, folder)
+        objects = [folder / f"lto-{number}.o" for number in range(len(units))]
+        for unit, made in zip(units, objects, strict=True):
+            source = made.with_suffix(".bc")
+            source.write_bytes(unit.bitcode)
+            prelink = unit.job.silenced().instead(["-flto=full", "-emit-llvm-bc"], made, source)
+            processes.run_quietly(prelink.command, _DEADLINE_SECONDS)
+        output = folder / "by-clang-lto"
+        job.changed(replaced(words, *objects), output).by_lld().run(_DEADLINE_SECONDS)
+        return read_linked(output)
     except (KeptReference, BurnishError, OSError) as why:
         raise InputError(f"{_LTO}: {why}") from None

@@ -31,8 +31,9 @@ def main(arguments: list[str]) -> int:
     Raises:
         InputError: an option or a file is wrong, or nothing is left to show.
     """
-    own, link = _divide(arguments)
-    options = _parser().parse(own)
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    link = arguments[at + 1 :]
+    options = _parser().parse(arguments[:at])
     form = None if options.json else form_of(options)
     if options.advice:
         from burnish.cc.commands.report_advice import show_advice
@@ -53,7 +54,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"burnish: the build log cannot be written: {cause}; it lacks later builds\n")
     summary = summarise(records, directory, gone_too=options.all)
     if not summary.records:
-        raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")
+        gone = f"; {summary.gone} were deleted since (--all shows them)" if summary.gone else ""
+        raise InputError(f"{log}: no object at or below {directory}{gone}")
     if options.files is not None:
         summary = _of_reason(summary, options.files)
     if form:
@@ -79,12 +81,6 @@ def _of_reason(summary: BuildSummary, words: str) -> BuildSummary:
         known = "; ".join(reason for reason, _ in summary.reasons) or "none"
         raise InputError(f"--files {words}: no file has such a reason; reasons: {known}")
     return summary_of(found)
-
-
-def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments before and after the first --."""
-    at = arguments.index("--") if "--" in arguments else len(arguments)
-    return arguments[:at], arguments[at + 1 :]
 
 
 def _parser() -> CommandParser:
@@ -217,7 +213,3 @@ def _saved_once_linked(summary: BuildSummary) -> str:
 
 def _bytes(size: int | None) -> str:
     return "" if size is None else f"{size:,}"
-
-
-def _of_those_gone(summary: BuildSummary) -> str:
-    return f"; {summary.gone} were deleted since (--all shows them)" if summary.gone else ""

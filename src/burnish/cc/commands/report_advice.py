@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.cc import build_log
 from burnish.cc.advice import MeasuredAdvice, Measurements, measure_advice
 from burnish.cc.build_summary import change_percent
-from burnish.cc.linking import read_link_command
+from burnish.cc.remaking import read_link_command
 from burnish.console.table_forms import TableForm
 from burnish.console.tables import Column, TextTable, figures, texts
 

@@ -6,17 +6,10 @@ links from them is always valid. Then the units that the linker took become one 
 passes and clang's code generation. The program is linked once more, with this module in place of the units'
 objects. The new program is kept if it loads fewer bytes.
 
-    unit_records        a unit: its bitcode, and clang's command for it
-    embedding           a unit in its object: written and read
-    inputs              inputs of a link command that have units
-    probe               the units that the linker takes, as its own output shows
+    units               a unit in its object: its bitcode, and clang's command for it
+    inputs              inputs of a link command that have units, and the units that the linker takes
     link_job            the linker's command, with other inputs
-    resolve             the units as one module: lld decides which symbols must stay
-    admission           units that the module can have, and the options for its code generation
-    merging             all of these steps
-    relinking           the module's object, and the program with it
+    merging             the units that can be one module; lld decides which symbols must stay
     function_variants   the level's own passes, and attributes for the code generator at each function
-    one_link            one link, from the linker's own program to the smaller one
-    clang_lto           clang's own link-time optimization of the same units, for comparison
-    commands            one command of the drop-in compilers with --whole-program
+    steps               the units of one command, and its link, from the linker's program to the smaller one
 """

@@ -1,4 +1,4 @@
-"""Inputs of a link command that have units: objects, and archives of objects."""
+"""Inputs of a link command that have units, objects and archives, and the units that the linker takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from burnish import _native
-from burnish.cc.link.embedding import SECTION, Embedded, read_unit
+from burnish.cc.link.link_job import LinkJob
+from burnish.cc.link.units import SECTION, Embedded, ProgramUnit, decode_units, read_unit
 from burnish.cc.requests import KeptReference
 
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -16,12 +17,12 @@ _ARCHIVE = b"!<arch>\n"
 
 
 @dataclass(frozen=True)
-class Member:
-    """A file in an archive, or one by itself."""
+class Part:
+    """An object by itself, or a member of an archive."""
 
-    name: str
     start: int  # in the archive
     content: bytes
+    found: Embedded | None
 
 
 @dataclass(frozen=True)
@@ -31,19 +32,14 @@ class LinkedFile:
     index: int  # the position of its word in the command
     path: Path
     content: bytes
-    parts: tuple[tuple[Member, Embedded | None], ...]  # an object has itself as its only part
-
-    @property
-    def is_archive(self) -> bool:
-        """Return whether the linker takes only the parts that it needs."""
-        return self.content.startswith(_ARCHIVE)
+    parts: tuple[Part, ...]
 
     def included(self) -> bytes:
         """Return the file's content, with its units marked so that a linker copies them to its output."""
         content = bytearray(self.content)
-        for member, found in self.parts:
-            if found:
-                content[member.start + found.flags_at + 3] &= 0x7F  # SHF_EXCLUDE is bit 31
+        for part in self.parts:
+            if part.found:
+                content[part.start + part.found.flags_at + 3] &= 0x7F  # SHF_EXCLUDE is bit 31
         return bytes(content)
 
 
@@ -88,7 +84,7 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
             content = path.read_bytes()
             if SECTION.encode() in content or content.startswith((*_BITCODE, _ARCHIVE)):
                 file = LinkedFile(index, path, content, tuple(_parts(path, content)))
-                if any(part for _, part in file.parts):
+                if any(part.found for part in file.parts):
                     found.append(file)
         except (OSError, ValueError) as error:
             raise KeptReference(f"{path}: {error}") from None
@@ -110,11 +106,40 @@ def _paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
             yield index, Path(word)
 
 
-def _parts(path: Path, content: bytes) -> Iterator[tuple[Member, Embedded | None]]:
-    parts = [Member(path.name, 0, content)]
+def _parts(path: Path, content: bytes) -> Iterator[Part]:
+    members = [(0, content)]
     if content.startswith(_ARCHIVE):
-        parts = [Member(*member) for member in _native.archive_members(content)]
-    for part in parts:
-        if part.content.startswith(_BITCODE):
+        members = [(start, member) for _, start, member in _native.archive_members(content)]
+    for start, member in members:
+        if member.startswith(_BITCODE):
             raise KeptReference(f"{path} is for clang's own link-time optimization")
-        yield part, read_unit(part.content)
+        yield Part(start, member, read_unit(member))
+
+
+def taken_units(
+    job: LinkJob, files: Sequence[LinkedFile], folder: Path, deadline_seconds: float
+) -> list[ProgramUnit]:
+    """Return the units of the objects and archive members that a link takes, in the linker's order.
+
+    The linker copies the sections of the units to its output, which shows both.
+
+    Raises:
+        KeptReference: the command does not link a second time, or its output does not show the units.
+    """
+    output = folder / "probe"
+    inputs = {}
+    for file in files:
+        copy = folder / f"probed-{file.index}" / file.path.name
+        copy.parent.mkdir()
+        copy.write_bytes(file.included())
+        inputs[file.index] = (copy,)
+    job.changed(inputs, output).run(deadline_seconds)
+    try:
+        found = [one for one in _native.elf_sections(output.read_bytes()) if one.name == SECTION]
+        return [unit for section in found for unit in decode_units(section.content)]
+    except (OSError, ValueError) as error:
+        raise KeptReference(f"the linker does not report its inputs: {error}") from None
+    finally:
+        output.unlink(missing_ok=True)
+        for (copy,) in inputs.values():
+            copy.unlink()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from burnish.cc import processes
 from burnish.cc.jobs import ClangJob
+from burnish.llvm.toolchain import find_tool
 
 # Options that write a file beside the program, such as a map of its sections.
 _SIDE_FILES = (
@@ -61,16 +62,17 @@ class LinkJob:
     def changed(
         self, inputs: Mapping[int, Sequence[str | Path]], output: Path, *, side_files: bool = False
     ) -> LinkJob:
-        """Return the command with some inputs replaced.
+        """Return the command with another output, and other words at some positions; () removes a word.
 
-        Args:
-            inputs: Replacement words by position in the command; an empty sequence removes the word.
-            output: The new output.
-            side_files: Whether maps and other files beside the program are written, too.
+        With `side_files`, maps and other files beside the program are written, too.
         """
         words = [str(new) for index, word in enumerate(self.command) for new in inputs.get(index, (word,))]
         job = ClangJob(tuple(words if side_files else _without_side_files(words)))
         return LinkJob(job.with_output(output).command)
+
+    def by_lld(self, *options: str) -> LinkJob:
+        """Return the command of burnish's own linker, with more options at the end."""
+        return LinkJob((str(find_tool("ld.lld")), *self.command[1:], *options))
 
     def run(self, deadline_seconds: float) -> None:
         """Run the linker without output to the user.
@@ -90,14 +92,12 @@ def link_job_of(jobs: Sequence[ClangJob]) -> LinkJob | None:
 
 
 def _without_side_files(command: Sequence[str]) -> list[str]:
-    return list(_kept(command))
-
-
-def _kept(command: Sequence[str]) -> Iterator[str]:
+    kept = []
     words = iter(command)
     for word in words:
         name, equals, _ = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in _SIDE_FILES:
-            yield word
+            kept.append(word)
         elif not equals and name != "time-trace":
             next(words, None)
+    return kept

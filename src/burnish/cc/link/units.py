@@ -1,17 +1,21 @@
-"""A unit of a whole program: its bitcode before any pass, and clang's command for it."""
+"""A unit of a whole program: its bitcode before any pass and clang's command for it, in clang's object."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.core.decoding import json_object
 
+SECTION = ".burnish.unit"
 # The first bytes of a record. The size of the rest, in 8 bytes, and the rest follow.
 MAGIC = b"\0burnish-unit-1\0\n"
+_ALLOC, _LOCAL = 2, 0  # SHF_ALLOC, STB_LOCAL
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class ProgramUnit:
     bitcode: bytes
     command: tuple[str, ...]  # the clang -cc1 line that made the object
     seconds: float  # clang's processor time
-    seal: str  # of the object that clang made: see burnish.cc.link.embedding
+    seal: str  # of the object that clang made: see seal_of
     spent_seconds: float = 0.0  # burnish's time for the unit so far, beyond clang's
 
     @property
@@ -64,3 +68,48 @@ def _decode(body: bytes) -> ProgramUnit:
         return ProgramUnit(bitcode, tuple(row["command"]), seconds, str(row["seal"]), spent)
     except (zlib.error, KeyError, TypeError) as error:
         raise ValueError(f"not a unit of burnish: {error}") from None
+
+
+def seal_of(content: bytes) -> str:
+    """Return a digest of an object's loaded sections and symbols, by which a unit recognises its object.
+
+    strip, ar and similar tools do not change the digest. objcopy with new names, or ld -r with another
+    object, changes it; then the unit no longer matches the object.
+
+    Raises:
+        ValueError: the content is not an ELF file.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for section in _native.elf_sections(content):
+        if section.flags & _ALLOC:
+            digest.update(repr((section.name, section.type, section.flags, section.size)).encode())
+            digest.update(section.content)
+    symbols = [
+        (symbol.name, symbol.binding, symbol.visibility, symbol.is_defined, symbol.size)
+        for symbol in _native.elf_symbols(content)
+        if symbol.binding != _LOCAL
+    ]
+    digest.update(repr(sorted(symbols)).encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """An object's unit, and the offset of its section's flags in the object."""
+
+    unit: ProgramUnit
+    flags_at: int
+
+
+def read_unit(content: bytes) -> Embedded | None:
+    """Return the unit of an object; None if it does not have exactly one, or the object was changed."""
+    if SECTION.encode() not in content:
+        return None
+    try:
+        (section,) = (one for one in _native.elf_sections(content) if one.name == SECTION)
+        (unit,) = decode_units(section.content)
+        if unit.seal != seal_of(content):
+            return None
+    except ValueError:
+        return None
+    return Embedded(unit, section.flags_at)
