@@ -174,8 +174,8 @@ def _validate(form: TableForm) -> None:
     wrong = "WRONG: it prints something else than unoptimized on the input small"
     validate._show(
         [
-            validate.ValidatedRow(True, (FILES[0], "123 steps", "right"), ("replayed in two new processes",)),
-            validate.ValidatedRow(False, (FILES[1], "-Oz was kept", wrong), ("see reproducer/README.md",)),
+            ((FILES[0], "123 steps", "right"), ["replayed in two new processes"]),
+            ((FILES[1], "-Oz was kept", wrong), ["see reproducer/README.md"]),
         ],
         form,
     )

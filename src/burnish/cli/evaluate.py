@@ -18,9 +18,8 @@ from burnish.cli.jobs.arguments import (
     limits_of,
     programs_help,
 )
-from burnish.cli.show.evaluate_folder import show_folder, show_rows
+from burnish.cli.show.evaluate_folder import show_folder, show_rows, write_report
 from burnish.cli.show.evaluate_progress import EvaluationProgress
-from burnish.cli.show.evaluate_report import write_report
 from burnish.console.command_parser import COUNT, SEED, CommandParser, share, whole_number
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError

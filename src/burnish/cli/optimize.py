@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +22,9 @@ from burnish.cli.jobs.arguments import (
     split_at_dashes,
 )
 from burnish.cli.jobs.job import Job, SearchSettings
-from burnish.cli.jobs.kept import KeptResults
-from burnish.cli.jobs.outputs import OutputPaths
-from burnish.cli.jobs.overwriting import check_not_in_the_way
+from burnish.cli.jobs.outputs import OutputPaths, check_not_in_the_way
 from burnish.cli.jobs.results import RUN
-from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
+from burnish.cli.jobs.runs import Item, KeptResults, OptimizeRun
 from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
 from burnish.cli.show.results_table import results_table
 from burnish.console.command_parser import COUNT, SEED, CommandParser
@@ -32,8 +33,8 @@ from burnish.core.errors import InputError
 from burnish.core.objective import parse_objective
 from burnish.core.program_source import ProgramSource
 from burnish.core.registry import load_task, task_for
-from burnish.core.result import Result
 from burnish.core.task import Task
+from burnish.evaluation import Strategy
 from burnish.evaluation.report.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
@@ -57,13 +58,10 @@ def main(arguments: Sequence[str]) -> int:
     settings = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
     if not (options.json or options.quiet):
-        announce_policy(settings.policy, task, settings.objective)
+        announce_policy(options.policy, task, settings.objective)
     kept = KeptResults(options.result, task, settings, resume=options.resume) if options.result else None
-    try:
+    with closing(kept) if kept else nullcontext():
         run = _run(options, task, settings, items, kept)
-    finally:
-        if kept:
-            kept.close()
     _report(run, options)
     return exit_code(run)
 
@@ -93,11 +91,7 @@ def _longer(
 
 
 def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
-    """Return the settings of the search.
-
-    Raises:
-        InputError: some options exclude each other.
-    """
+    """Return the settings of the search; raise InputError if some options exclude each other."""
     goal = task.objective(objective)
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more")
@@ -113,16 +107,12 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
             raise InputError(f"--graph {options.graph}: a graph shows one program, not {len(options.files)}")
     if options.bundle and not (options.result or options.json):
         raise InputError("--bundle needs results: write them with --result or --json")
-    workers = options.workers or (workers_each(options.jobs) if options.jobs > 1 else None)
+    shared = max(1, (os.cpu_count() or 1) // options.jobs) if options.jobs > 1 else None
     return SearchSettings(
-        budget=Budget.parse(options.budget),
-        objective=goal.name,
-        method=options.search,
-        policy=options.policy,
-        seed=options.seed,
-        workers=workers,
-        memory=options.memory_file,
-        limits=limits_of(options),
+        replace(Budget.parse(options.budget), workers=options.workers or shared),
+        goal.name,
+        Strategy(options.search, options.policy, options.seed, options.memory_file),
+        limits_of(options),
         bundle=options.bundle,
         graph=options.graph,
     )
@@ -136,19 +126,16 @@ def _run(
     kept: KeptResults | None,
 ) -> OptimizeRun:
     """Optimize all programs, with the display that the options ask for."""
-
-    def tell(result: Result) -> None:
-        if options.json:
-            print(result.to_json(), flush=True)
-
-    run = OptimizeRun(task, settings, items, kept, tell=tell)
+    run = OptimizeRun(task, settings, items, kept)
+    if options.json:
+        run.tell = lambda result: print(result.to_json(), flush=True)
     if options.json or options.quiet:
         run(options.jobs)
     elif len(items) == 1:
         run.screen = OneScreen()
         run()
     else:
-        with OverallProgress(len(items), settings) as screen:
+        with OverallProgress(len(items), settings.budget) as screen:
             run.screen = screen
             run(options.jobs)
     return run

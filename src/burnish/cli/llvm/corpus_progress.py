@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
-    Progress,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -27,11 +25,8 @@ class FetchProgress(Bars):
     """A bar of downloaded bytes, on a terminal only."""
 
     def __init__(self, packages: Sequence[Package], *, quiet: bool = False) -> None:
-        columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
-        console = Console(stderr=True)
-        self._bars = Progress(
-            *columns, console=console, transient=True, disable=quiet or not console.is_terminal
-        )
+        text = TextColumn("{task.description}")
+        super().__init__(text, BarColumn(), DownloadColumn(), TimeElapsedColumn(), quiet=quiet)
         self._task = self._bars.add_task("fetching", total=sum(package.size_bytes for package in packages))
         self._done, self._package = 0, 0
         self._names = {package.name: number for number, package in enumerate(packages, 1)}
@@ -52,9 +47,7 @@ class BuildProgress(Bars):
     """Packages, files, rate and time left: a bar on a terminal, occasional lines otherwise."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._console = Console(stderr=True)
-        self._lines = not quiet and not self._console.is_terminal
-        self._bars = Progress(
+        super().__init__(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -62,9 +55,7 @@ class BuildProgress(Bars):
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=quiet or not self._console.is_terminal,
+            quiet=quiet,
         )
         self._task = self._bars.add_task("", total=None, rate=0.0)
         self._start = self._logged = time.monotonic()

@@ -1,4 +1,4 @@
-"""Display of an evaluation's results, as tables or JSON, also later from its folder."""
+"""Display of an evaluation's results, as tables or JSON, also later from its folder, and its report."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from burnish.cli.jobs.results import task_named
-from burnish.cli.show.evaluate_report import write_report, write_worths
 from burnish.cli.show.evaluate_tables import print_tables
 from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import TableForm, form_of
-from burnish.core.errors import InputError
+from burnish.core.decoding import json_object
+from burnish.core.errors import InputError, MissingTool
+from burnish.core.registry import load_task
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
-from burnish.evaluation.importance import worth_of_sample
+from burnish.evaluation.importance import importances, winning, worth_of_sample
+from burnish.evaluation.report.page import report_page, svg_of
+from burnish.evaluation.report.plots import improvement_plot, passes_plot, programs_plot, training_plot
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
 from burnish.evaluation.statistics import all_pairs, summarise, summarise_languages
+from burnish.files import read_json_lines, write_atomically
 from burnish.learning.training.track import read_log
 from burnish.search.budget import written
 from burnish.search.problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Logs = Mapping[str, Sequence[Mapping[str, Any]]]  # of training runs, by name
+
+REPORT, WORTHS = "report.html", "worths.jsonl"
 
 
 def show_rows(
@@ -51,7 +62,8 @@ def show_folder(options: argparse.Namespace) -> int:
     if not rows:
         raise InputError(f"{folder}: there are no such rows")
     if options.worth:
-        write_worths(folder, _worths(rows, settings, options))
+        worths = "".join(f"{json.dumps(item)}\n" for item in _worths(rows, settings, options))
+        write_atomically(folder / WORTHS, worths.encode())
     logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
     report = write_report(folder, rows, confidence=options.confidence, logs=logs)
     form = None if options.json else form_of(options)
@@ -78,13 +90,62 @@ def _worths(
     rows: Sequence[Row], settings: Mapping[str, Any], options: argparse.Namespace
 ) -> list[dict[str, float]]:
     """Return the contributions of passes in some winning traces."""
-    task = task_named(settings["task"], settings["options"])
+    task = load_task(settings["task"]).configured(settings["options"])
     with SearchProgress("passes", task.label(task.reference), quiet=options.json) as progress:
 
         def problem_of(row: Row) -> Problem:
             return Problem(task, cases_of([row.program], task)[0].load(), row.objective)
 
-        def note(row: Row) -> None:
-            progress.note(f"measuring each pass of {row.method}'s trace of {row.program}")
+        return worth_of_sample(
+            rows,
+            problem_of,
+            options.worth,
+            options.seed,
+            note=lambda row: progress.note(f"measuring each pass of {row.method}'s trace of {row.program}"),
+        )
 
-        return worth_of_sample(rows, problem_of, options.worth, options.seed, note=note)
+
+def write_report(
+    folder: Path,
+    rows: Sequence[Row],
+    refused: Sequence[Refused] = (),
+    *,
+    confidence: float,
+    logs: Logs | None = None,
+) -> Path:
+    """Write report.html with its plots, and each plot as an SVG file; return the report's path.
+
+    Without matplotlib there are no plots, and the report has a note on that.
+    """
+    settings = read_settings(folder)
+    notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
+    if without := settings.get("options", {}).get("without"):
+        notes.append(f"Left out of the actions: {without}")
+    pictures: dict[str, str] = {}
+    try:
+        for name, (caption, figure) in _figures(folder, rows, logs or {}, confidence).items():
+            pictures[caption] = svg_of(figure)  # drawn once, because this is the slowest step
+            (folder / f"{name}.svg").write_text(pictures[caption], encoding="utf-8")
+    except MissingTool as error:
+        notes.append(f"There are no pictures: {error}")
+    page = report_page(rows, settings, pictures, notes=notes, confidence=confidence)
+    write_atomically(folder / REPORT, page.encode())
+    return folder / REPORT
+
+
+def _figures(
+    folder: Path, rows: Sequence[Row], logs: Logs, confidence: float
+) -> dict[str, tuple[str, Figure]]:
+    """Return captions and plots, by file name without suffix."""
+    figures = {
+        "improvement": ("Improvement against budget", improvement_plot(rows, confidence=confidence)),
+        "programs": (f"Programs within {rows[-1].budget}", programs_plot(rows)),
+    }
+    if won := winning(rows):
+        path = folder / WORTHS
+        worths = read_json_lines(path, json_object, remedy="remove the file") if path.exists() else []
+        found = importances(rows, worths)
+        figures["passes"] = ("Which passes matter", passes_plot(found, len(won)))
+    if logs:
+        figures["training"] = ("Training", training_plot(logs))
+    return figures

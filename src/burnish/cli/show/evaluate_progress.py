@@ -6,8 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from burnish.console.numbers import duration_text
 from burnish.console.progress import Bars
@@ -23,8 +22,8 @@ class EvaluationProgress(Bars):
     """Rows, time left, and each method's mean so far: a bar on a terminal, occasional lines otherwise."""
 
     def __init__(self, plan: MethodComparison, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
-        self._console = Console(stderr=True)
-        self._lines = not quiet and not self._console.is_terminal
+        text = TextColumn("{task.description}")
+        super().__init__(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text, quiet=quiet)
         self._weight = {rule.text: _weight(rule) for rule in plan.budgets}
         self._methods = len(plan.methods)
         self._left = programs * self._methods * sum(self._weight.values())
@@ -34,15 +33,6 @@ class EvaluationProgress(Bars):
         for row in done:
             self._note(row)
         total = programs * self._methods * len(plan.budgets)
-        self._bars = Progress(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=self._console,
-            transient=True,
-            disable=quiet or not self._console.is_terminal,
-        )
         self._bar = self._bars.add_task("", total=total, completed=len(done))
         self._start = self._logged = time.monotonic()
 

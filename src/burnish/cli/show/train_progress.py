@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -43,14 +42,12 @@ class TrainProgress:
         self.begun = False
         """True after the first iteration; from then on, an interruption would lose work."""
 
-    def __enter__(self) -> TrainProgress:
+    def __enter__(self) -> Self:
         if self._terminal:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def note(self, text: str) -> None:
