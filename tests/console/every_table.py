@@ -21,7 +21,7 @@ from burnish.core.result import Result
 from burnish.evaluation.evaluate import Evaluated, summarise
 from burnish.evaluation.importance import FeatureImportance
 from burnish.evaluation.leaderboard import Entry, figures_of
-from burnish.evaluation.timing import Comparison, Effort
+from burnish.evaluation.timing import Comparison
 from burnish.llvm.corpora.kernels import kernels
 from burnish.llvm.corpora.pack import PackRow
 from burnish.tasks.llvm_inlining.policy.policies import Against
@@ -78,7 +78,7 @@ def _apply(form: TableForm) -> None:
 
 def _compare(form: TableForm) -> None:
     rows = evaluated()
-    table = compare._Table(TASK, "loaded-bytes", Effort())
+    table = compare._Table(TASK, "loaded-bytes", 0.95)
     compare._print(table, rows, summarise(rows, confidence=0.95), form)
 
 

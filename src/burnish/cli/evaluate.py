@@ -62,11 +62,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _refuse(names: set[str], why: str) -> None:
-    """Refuse options that would have no effect.
-
-    Raises:
-        InputError: there are such options.
-    """
+    """Refuse options that would have no effect."""
     if names:
         words = ("PROGRAM" if name == "programs" else f"--{name.removeprefix(DEST)}" for name in names)
         raise InputError(f"{', '.join(sorted(words)).replace('_', '-')}: {why}")
@@ -197,11 +193,7 @@ def _run(
 
 
 def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
-    """Write an item to the folder; if that fails, print a row, because it took time to compute.
-
-    Raises:
-        InputError: the item cannot be written.
-    """
+    """Write an item to the folder; if that fails, print a row, because it took time to compute."""
     try:
         folder.add(item)
     except InputError:

@@ -31,7 +31,6 @@ from burnish.console.command_parser import COUNT, SEED, CommandParser
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.objective import parse_objective
-from burnish.core.program_source import ProgramSource
 from burnish.core.registry import load_task, task_for
 from burnish.core.task import Task
 from burnish.evaluation import Strategy
@@ -63,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     with closing(kept) if kept else nullcontext():
         run = _run(options, task, settings, items, kept)
     _report(run, options)
-    return exit_code(run)
+    return _exit_code(run)
 
 
 def _longer(
@@ -170,7 +169,7 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
 
 
-def exit_code(run: OptimizeRun) -> int:
+def _exit_code(run: OptimizeRun) -> int:
     """Return 130 after Ctrl-C, 2 if a file could not be used, 1 for a failure or an invalid result."""
     if run.interrupted:
         return 130
@@ -240,12 +239,18 @@ def _single(
     """Return an item for each program."""
     outputs = OutputPaths(task).of(given, options.files, options.output)
     top = None if list(map(str, outputs)) == [str(options.output)] else options.output or Path()
-    runs = tuple(options.run)
     if top is not None and not options.force:
         check_not_in_the_way(_written(task, outputs))
+    source = task.source()
+
+    def load(file: str, output: Path) -> Job:
+        loaded = source.load(file, compiler)
+        program = source.with_runs(loaded.program, options.run, [file], compiler)
+        words = (file, *(RUN + run for run in options.run), *compiler)
+        return Job(program, words, output, loaded.arguments, source.variants(file, compiler), top)
+
     return [
-        Item(file, partial(_job, task.source(), file, compiler, runs, (output, top)))
-        for file, output in zip(options.files, outputs, strict=True)
+        Item(file, partial(load, file, output)) for file, output in zip(options.files, outputs, strict=True)
     ]
 
 
@@ -253,21 +258,6 @@ def _written(task: Task, outputs: Sequence[Path]) -> list[Path]:
     """Return the outputs, and the files that the task writes beside each."""
     beside = task.files.written_beside
     return [one.with_suffix(end) for one in outputs for end in (one.suffix, *beside.get(one.suffix, ()))]
-
-
-def _job(
-    source: ProgramSource,
-    file: str,
-    compiler: tuple[str, ...],
-    runs: tuple[str, ...],
-    place: tuple[Path, Path | None],
-) -> Job:
-    """Read and compile a program."""
-    loaded = source.load(file, compiler)
-    program = source.with_runs(loaded.program, runs, [file], compiler)
-    words = (file, *(RUN + run for run in runs), *compiler)
-    output, top = place
-    return Job(program, words, output, loaded.arguments, source.variants(file, compiler), top)
 
 
 def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) -> list[Item]:

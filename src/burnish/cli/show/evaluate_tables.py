@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from burnish.console.numbers import ratio_text
-from burnish.console.table_forms import AS_TABLE, TableForm
+from burnish.console.table_forms import TableForm
 from burnish.console.tables import Column, TextTable, figures, names, sentences, texts
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
@@ -17,7 +17,7 @@ def print_tables(
     refused: Sequence[Refused] = (),
     *,
     confidence: float,
-    form: TableForm = AS_TABLE,
+    form: TableForm,
 ) -> None:
     """Print the means, the means by project, the pairs of methods, and notes."""
     tables = []
