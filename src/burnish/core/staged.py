@@ -109,8 +109,8 @@ class StagedSession(Session):
             self.record(action, site)
             changed = True  # other actions are legal now
         else:
-            changed, text = self.session.act(self._local[action], site)
-            self.trace.append(text)
+            changed = self.session.apply(self._local[action], site)
+            self.trace.append(self.session.trace[-1])
         self._last = None
         return changed
 

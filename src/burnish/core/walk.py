@@ -75,4 +75,4 @@ def act_entry(session: Session, text: str) -> tuple[bool, str]:
         UnknownName: there is no such action.
     """
     site, action = split_entry(text)
-    return session.act(session.index(action), site)
+    return session.apply(session.index(action), site), session.trace[-1]

@@ -68,7 +68,7 @@ class Sandbox(Session):
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """See Session."""
         action = action_number(action, self.actions)
-        changed, text = self._begin("act", action, site, changes=True)()
+        changed, text = self._run(child.apply_session, action, site, changes=True)()
         self.trace.append(text)
         return bool(changed)
 
@@ -147,12 +147,8 @@ class Sandbox(Session):
         mask: Mask = self._call("mask", tuple(sites))
         return mask
 
-    def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
-        """See Session; one round trip."""
-        return self.begin_step(action, site, view, sites)()
-
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
-        """See Session; all errors are raised by the returned function."""
+        """See Session; one round trip, and all errors are raised by the returned function."""
         plain = view.observations, view.objective, view.site_count
         begun = self._run(child.step_session, action, site, plain, sites, changes=True)
 
