@@ -14,7 +14,7 @@ from burnish.cc.linked import KINDS, Linked, Section
 from burnish.cli import apply, compare, leaderboard, tasks, train, validate
 from burnish.cli.llvm import inliner
 from burnish.cli.llvm.corpus_tables import packages_table, print_summary, programs_table, show_runnable
-from burnish.cli.show.evaluate_tables import print_tables
+from burnish.cli.show.evaluate_folder import print_tables
 from burnish.cli.show.results_table import results_table
 from burnish.console.table_forms import TableForm
 from burnish.core.result import Result

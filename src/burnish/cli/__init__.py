@@ -1,6 +1,6 @@
 """The command line: one file for each command, imported when the command is called.
 
-show/ displays results and progress; jobs/ has the parts that commands share, from arguments to files.
+show/ displays results and evaluations; jobs/ has the parts that commands share, from arguments to files.
 """
 
 from __future__ import annotations

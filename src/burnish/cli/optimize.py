@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
 from burnish.cli.jobs.arguments import (
     add_limits,
     add_task,
@@ -24,19 +26,20 @@ from burnish.cli.jobs.arguments import (
 from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.outputs import OutputPaths, check_not_in_the_way
 from burnish.cli.jobs.results import RUN
-from burnish.cli.jobs.runs import Item, KeptResults, OptimizeRun
-from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
+from burnish.cli.jobs.runs import Item, KeptResults, OptimizeRun, Screen
 from burnish.cli.show.results_table import results_table
 from burnish.console.command_parser import COUNT, SEED, CommandParser
+from burnish.console.progress import Bars, SearchProgress
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.objective import parse_objective
 from burnish.core.registry import load_task, task_for
 from burnish.core.task import Task
-from burnish.evaluation import Strategy
+from burnish.evaluation import Audience, Strategy
 from burnish.evaluation.report.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
+from burnish.search import Progress as SearchState
 
 LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # smallest budgets for the longer task
 OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")
@@ -275,3 +278,79 @@ def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) 
         return Job(program, words, output, compiler)
 
     return [Item("+".join(options.files), load)]
+
+
+class OneScreen(Screen):
+    """The display for a single program: one live line."""
+
+    def __init__(self) -> None:
+        self._line: SearchProgress | None = None
+
+    def begin(self, item: Item, task: Task) -> Audience:
+        """See Screen."""
+        self._line = line = SearchProgress(item.name, task.label(task.reference))
+        return Audience(line.reference, line, line.note)
+
+    def end(self, item: Item) -> None:
+        """See Screen."""
+        if self._line:
+            self._line.__exit__()
+
+    def say(self, text: str) -> None:
+        """See Screen."""
+        if self._line:  # it would overwrite the text
+            self._line.__exit__()
+        super().say(text)
+
+
+class OverallProgress(Bars, Screen):
+    """The display for many programs, on a terminal only: a bar of files, and a line for each search."""
+
+    def __init__(self, count: int, budget: Budget) -> None:
+        super().__init__(BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+        self._budget = budget
+        self._running: dict[str, TaskID] = {}
+        self._done, self._count = 0, count
+        self._all = self._bars.add_task(f"0 of {count} files", total=count)
+
+    def begin(self, item: Item, task: Task) -> Audience:
+        """See Screen."""
+        if self._bars.disable:
+            return Audience()
+        self._running[item.name] = self._bars.add_task(item.name, total=1.0)
+        line = _Line(
+            item.name, task.label(task.reference), self._bars, self._running[item.name], self._budget
+        )
+        return Audience(line.reference, line, line.note)
+
+    def end(self, item: Item) -> None:
+        """See Screen."""
+        if (line := self._running.pop(item.name, None)) is not None:
+            self._bars.remove_task(line)
+        self._done += 1
+        self._bars.update(self._all, completed=self._done, description=f"{self._done} of {self._count} files")
+
+    def say(self, text: str) -> None:
+        """See Screen."""
+        if self._bars.disable:
+            super().say(text)
+        else:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Line(SearchProgress):
+    """The live line of one search."""
+
+    def __init__(self, name: str, reference: str, bars: Progress, line: TaskID, budget: Budget) -> None:
+        super().__init__(name, reference, quiet=True)
+        self._bars, self._line, self._budget = bars, line, budget
+
+    def note(self, text: str) -> None:
+        self._bars.update(self._line, description=f"{self._name}  {text}")
+
+    def _show(self, progress: SearchState) -> None:
+        seconds, evaluations = self._budget.seconds, self._budget.evaluations
+        share = progress.seconds / seconds if seconds else 0.0
+        share = max(share, progress.evaluations / evaluations if evaluations else 0.0)
+        self._bars.update(self._line, completed=min(share, 1.0))
+        self.note(self._gain(progress))

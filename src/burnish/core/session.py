@@ -72,30 +72,21 @@ class Session(ABC):
 
     @abstractmethod
     def observe(self, space: str) -> Observed:
-        """Return the state as one of the task's observations.
-
-        Raises:
-            UnknownName: the task has no such observation.
-        """
+        """Return the state as one of the task's observations, or raise UnknownName."""
 
     @abstractmethod
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the same as `measure`, but only for the task's own objectives.
-
-        Raises:
-            UnknownName: the task has no such objective.
-        """
+        """Return the same as `measure` for one of the task's own objectives, or raise UnknownName."""
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return the same as `site_costs`, but only for the task's own objectives."""
+        """Return the same as `site_costs` for one of the task's own objectives."""
         return {site: self.cost(objective, site) for site in self.sites()}
 
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
         """Return the state's cost, above 0, or one site's share of the cost, 0 or above.
 
         Args:
-            objective: The text of one of the task's objectives, of a weighted one such as
-                'text-bytes^0.7*seconds^0.3', or of one with limits: 'loaded-bytes while slowdown<=1.05'.
+            objective: The text of an objective: see burnish.core.objective.
             site: A name from `sites()`, or "" for the whole program.
 
         Raises:
@@ -134,11 +125,8 @@ class Session(ABC):
     def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
         """Return each site's own cost; {} if sites have no costs of their own.
 
-        If these costs add up to the program's, each site can be decided independently.
-
-        Args:
-            objective: See `measure`.
-            priced: Add the prices of shares under program-wide limits; see `prices`.
+        If these costs add up to the program's, each site can be decided independently. With `priced`, they
+        include the prices of shares under program-wide limits; see `prices`.
         """
         formula = parse_objective(objective)
         by_name = {name: self.costs(name) for name in formula.exponents}
@@ -178,20 +166,11 @@ class Session(ABC):
         return ()
 
     def part(self, site: str, objective: str) -> Part | None:
-        """Return a site as an independent program; None if that is impossible.
-
-        Args:
-            site: A name from `sites()`.
-            objective: The objective that will be measured there.
-        """
+        """Return a site as an independent program, to measure an objective; None if that is impossible."""
         return None
 
     def object_code(self) -> bytes:
-        """Return the state as an object file, for linking and running.
-
-        Raises:
-            InputError: the task makes no object files.
-        """
+        """Return the state as an object file, for linking and running; InputError: the task makes none."""
         raise InputError(f"{type(self).__name__} does not make object files, so its programs cannot be run")
 
     def fork(self) -> Session:
@@ -228,11 +207,7 @@ class Session(ABC):
             raise
 
     def index(self, action: str) -> int:
-        """Return an action's index.
-
-        Raises:
-            UnknownName: the task has no such action.
-        """
+        """Return an action's index, or raise UnknownName."""
         try:
             return self._index[action]
         except KeyError:

@@ -193,12 +193,6 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
     The actions are those of all tasks, and one per stage that begins it, such as `begin(llvm_passes)`.
     Programs, baselines and behaviour come from the first task. Objectives, output files and the presentation
     come from the last task. The observations are those that all tasks share, and `stage`.
-
-    Args:
-        name: The new task's name.
-        first: The task that opens the program.
-        stages: The stages after it.
-        version: The new task's version: bumped when results could change.
     """
     tasks = (first, *(stage.task for stage in stages))
     last = tasks[-1]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from burnish.cli.show.evaluate_tables import print_tables
+from burnish.cli.show.evaluate_folder import print_tables
 from burnish.console.table_forms import TableForm
 from tests.evaluation.rows import row
 

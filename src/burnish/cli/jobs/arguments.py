@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser, asks_for_help
 from burnish.core.errors import InputError
 from burnish.core.registry import default_task, load_task, program_kinds, task_names
-from burnish.core.setting import Setting
-from burnish.core.task import Task
+from burnish.core.task import Setting, Task
 from burnish.policies import find as policies
 from burnish.workers.worker import GIB, Limits
 

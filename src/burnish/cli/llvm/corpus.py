@@ -11,8 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
 from burnish.cli.jobs.arguments import split_at_dashes
-from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
 from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
@@ -22,10 +30,11 @@ from burnish.cli.llvm.corpus_tables import (
     totals_of,
 )
 from burnish.console.command_parser import COUNT, SEED, CommandParser, whole_number
+from burnish.console.progress import Bars
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
 from burnish.files import default_cache
-from burnish.llvm.corpora.building import build
+from burnish.llvm.corpora.building import PackProgress, build
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.kernels import Kernel, kernels
 from burnish.llvm.corpora.manifest import Package, find_package
@@ -38,6 +47,8 @@ from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.corpora.workloads import Recipe, workloads
 
 Add = Callable[..., argparse.Action]
+
+LOG_SECONDS = 30.0  # between two lines of progress if there is no terminal
 
 COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
 
@@ -344,3 +355,59 @@ def _shares(text: str) -> dict[str, float]:
         raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
     _known([*shares])
     return shares
+
+
+class FetchProgress(Bars):
+    """A bar of downloaded bytes, on a terminal only."""
+
+    def __init__(self, packages: Sequence[Package], *, quiet: bool = False) -> None:
+        text = TextColumn("{task.description}")
+        super().__init__(text, BarColumn(), DownloadColumn(), TimeElapsedColumn(), quiet=quiet)
+        self._task = self._bars.add_task("fetching", total=sum(package.size_bytes for package in packages))
+        self._done, self._package = 0, 0
+        self._names = {package.name: number for number, package in enumerate(packages, 1)}
+
+    def start(self, package: Package) -> None:
+        """Show which package is fetched next."""
+        self._done += self._package
+        self._package = package.size_bytes
+        which = f"fetching {package} ({self._names[package.name]} of {len(self._names)})"
+        self._bars.update(self._task, description=which, completed=self._done)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show the downloaded bytes of the current package."""
+        self._bars.update(self._task, completed=self._done + done)
+
+
+class BuildProgress(Bars):
+    """Packages, files, rate and time left: a bar on a terminal, occasional lines otherwise."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("files  {task.fields[rate]:.0f}/s "),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            quiet=quiet,
+        )
+        self._task = self._bars.add_task("", total=None, rate=0.0)
+        self._start = self._logged = time.monotonic()
+
+    def __call__(self, progress: PackProgress) -> None:
+        """Show the progress of a build."""
+        now = time.monotonic()
+        rate = (progress.files_done - progress.resumed) / max(now - self._start, 1e-9)
+        failed = progress.statuses.get("failed", 0)
+        text = f"{progress.packages_done}/{progress.packages} packages"
+        text += f"  {failed} failed" if failed else ""
+        if self._lines and now - self._logged > LOG_SECONDS:
+            self._logged = now
+            left = (progress.files - progress.files_done) / rate if rate else float("nan")
+            files = f"{progress.files_done}/{progress.files} files"
+            self._console.print(f"{text}  {files}  {rate:.0f}/s  {left:.0f} s left", highlight=False)
+        self._bars.update(
+            self._task, description=text, total=progress.files, completed=progress.files_done, rate=rate
+        )
