@@ -37,7 +37,8 @@ def _write(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.umask(umask := os.umask(0))  # the only way to read it
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
@@ -149,9 +150,3 @@ def parse_json_lines(
             except (InputError, ValueError, TypeError) as error:
                 raise InputError(f"{name}, line {number}: {error}; {remedy}") from None
     return found
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

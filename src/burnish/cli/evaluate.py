@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,7 +43,6 @@ from burnish.evaluation.statistics import CONFIDENCE
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
 
-LOG_SECONDS = 60.0  # between two lines of progress if there is no terminal
 CHECK_SECONDS = 1.0  # to replay a result, for the estimate of the time left
 
 ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json", "format", "sort", "reverse"}
@@ -130,11 +130,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     if not texts:
         raise InputError(f"which programs? --split test, or names: {task.source().kinds}")
     cases = sampled(cases_of(texts, task), options.sample, options.seed)
-    folder = RunFolder(options.out, plan)
-    try:
+    with closing(RunFolder(options.out, plan)) as folder:
         interrupted = _run(plan, cases, folder, options)
-    finally:
-        folder.close()
     rows = _rows_of(folder, plan, cases)
     form = None if options.json else form_of(options)
     if not rows and not interrupted:
@@ -191,23 +188,18 @@ def _run(
     with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
         try:
             for item in results:
-                _keep(folder, item)
+                try:
+                    folder.add(item)
+                except InputError:
+                    if isinstance(item, Row):  # which took time to compute
+                        print(item.to_json(), flush=True)
+                    raise
                 progress(item)
         except KeyboardInterrupt:
             return True
         finally:
             results.close()
     return False
-
-
-def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
-    """Write an item to the folder; if that fails, print a row, because it took time to compute."""
-    try:
-        folder.add(item)
-    except InputError:
-        if isinstance(item, Row):
-            print(item.to_json(), flush=True)
-        raise
 
 
 def _rows_of(folder: RunFolder, plan: MethodComparison, cases: Sequence[Case]) -> list[Row]:
@@ -271,7 +263,8 @@ class EvaluationProgress(Bars):
 
     def __init__(self, plan: MethodComparison, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
         text = TextColumn("{task.description}")
-        super().__init__(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text, quiet=quiet)
+        columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text
+        super().__init__(*columns, quiet=quiet, log_seconds=60.0)
         self._weight = {rule.text: _weight(rule) for rule in plan.budgets}
         self._methods = len(plan.methods)
         self._left = programs * self._methods * sum(self._weight.values())
@@ -282,7 +275,6 @@ class EvaluationProgress(Bars):
             self._note(row)
         total = programs * self._methods * len(plan.budgets)
         self._bar = self._bars.add_task("", total=total, completed=len(done))
-        self._start = self._logged = time.monotonic()
 
     def __call__(self, item: Row | Figures | Refused) -> None:
         """Show a new item."""
@@ -294,13 +286,11 @@ class EvaluationProgress(Bars):
         self._note(item)
         self._spent += self._weight[item.budget]
         self._left -= self._weight[item.budget]
-        text = f"{self._time_left()} left  {self._means(item.budget)}"
+        seconds = (time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0)
+        text = f"{duration_text(seconds)} left  {self._means(item.budget)}"
         self._bars.update(self._bar, description=text, advance=1)
-        now = time.monotonic()
-        if self._lines and now - self._logged > LOG_SECONDS:
-            self._logged = now
-            task = self._bars.tasks[0]
-            self._console.print(f"{task.completed:.0f}/{task.total:.0f} rows  {text}", highlight=False)
+        task = self._bars.tasks[0]
+        self._log(f"{task.completed:.0f}/{task.total:.0f} rows  {text}")
 
     def _note(self, row: Row) -> None:
         self._logs.setdefault((row.budget, row.method), []).append(math.log(row.ratio))
@@ -313,12 +303,7 @@ class EvaluationProgress(Bars):
         ]
         return f"{budget}: {', '.join(means)}"
 
-    def _time_left(self) -> str:
-        return duration_text((time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0))
-
 
 def _weight(rule: BudgetRule) -> float:
     """Return the estimated time of a row, in seconds or another unit: only ratios matter."""
-    if rule.timed:
-        return (rule.seconds or 1.0) + CHECK_SECONDS
-    return (rule.evaluations or 0) / 20 + CHECK_SECONDS
+    return CHECK_SECONDS + ((rule.seconds or 1.0) if rule.timed else (rule.evaluations or 0) / 20)

@@ -98,12 +98,6 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
     return [*found, *differing] if found else []
 
 
-def _outcome(problems: Sequence[str] | None) -> str:
-    if problems is None:
-        return "not here"
-    return f"{len(problems)} difference{'' if len(problems) == 1 else 's'}" if problems else "verified"
-
-
 def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTable:
     columns = (names("name"), names("programs"), names("objective"), names("budget"))
     table = TextTable((*columns, *figures("ratio", "+ = -", "fail"), texts("", label="outcome")))
@@ -112,7 +106,8 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTabl
         key=lambda i: (entries[i].digest, entries[i].objective, entries[i].budget, -entries[i].ratio),
     )
     for number in order:
-        item = entries[number]
+        item, found = entries[number], problems.get(number)
+        differences = f"{len(found)} difference{'' if len(found) == 1 else 's'}" if found else "verified"
         table.add(
             item.name,
             f"{' '.join(item.programs)} ({item.count})",
@@ -121,6 +116,6 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTabl
             ratio_text(item.ratio, item.low, item.high),
             f"{item.wins} {item.ties} {item.losses}",
             str(item.failures or ""),
-            _outcome(problems.get(number)),
+            "not here" if found is None else differences,
         )
     return table

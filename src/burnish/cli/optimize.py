@@ -65,7 +65,11 @@ def main(arguments: Sequence[str]) -> int:
     with closing(kept) if kept else nullcontext():
         run = _run(options, task, settings, items, kept)
     _report(run, options)
-    return _exit_code(run)
+    if run.interrupted:
+        return 130
+    if any(isinstance(error, InputError) for error in run.errors.values()):  # a file could not be used
+        return 2
+    return 1 if run.errors or not all(result.valid for result in run.results.values()) else 0
 
 
 def _longer(
@@ -170,15 +174,6 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
         )
         rest = f", {left} of {len(run.items)} files were not begun; {how}" if left else ""
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
-
-
-def _exit_code(run: OptimizeRun) -> int:
-    """Return 130 after Ctrl-C, 2 if a file could not be used, 1 for a failure or an invalid result."""
-    if run.interrupted:
-        return 130
-    if any(isinstance(error, InputError) for error in run.errors.values()):
-        return 2
-    return 1 if run.errors or not all(result.valid for result in run.results.values()) else 0
 
 
 def _parser(words: Sequence[str]) -> CommandParser:

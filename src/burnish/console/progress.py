@@ -19,11 +19,13 @@ QUIET_SECONDS = 1.0  # seconds before the line appears; shorter searches show no
 class Bars:
     """Progress bars within a `with` statement, on a terminal only."""
 
-    def __init__(self, *columns: ProgressColumn, quiet: bool = False) -> None:
+    def __init__(self, *columns: ProgressColumn, quiet: bool = False, log_seconds: float = 30.0) -> None:
+        self._log_seconds = log_seconds  # between two lines if there is no terminal
+        self._start = self._logged = time.monotonic()
         self._console = Console(stderr=True)
         shown = self._console.is_terminal and not quiet
         self._bars = RichProgress(*columns, console=self._console, transient=True, disable=not shown)
-        self._lines = not (shown or quiet)  # without a terminal, displays print lines instead
+        self._lines = not (shown or quiet)
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -31,6 +33,13 @@ class Bars:
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+
+    def _log(self, text: str) -> None:
+        """Print a line if there is no terminal, unless the last one is recent."""
+        now = time.monotonic()
+        if self._lines and now - self._logged > self._log_seconds:
+            self._logged = now
+            self._console.print(text, highlight=False)
 
 
 class SearchProgress:

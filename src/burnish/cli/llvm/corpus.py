@@ -48,8 +48,6 @@ from burnish.llvm.corpora.workloads import Recipe, workloads
 
 Add = Callable[..., argparse.Action]
 
-LOG_SECONDS = 30.0  # between two lines of progress if there is no terminal
-
 COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
 
 RUNNABLE: dict[str, Callable[[], Sequence[Kernel | Recipe]]] = {"kernels": kernels, "workloads": workloads}
@@ -394,20 +392,17 @@ class BuildProgress(Bars):
             quiet=quiet,
         )
         self._task = self._bars.add_task("", total=None, rate=0.0)
-        self._start = self._logged = time.monotonic()
 
     def __call__(self, progress: PackProgress) -> None:
         """Show the progress of a build."""
-        now = time.monotonic()
-        rate = (progress.files_done - progress.resumed) / max(now - self._start, 1e-9)
+        seconds = time.monotonic() - self._start
+        rate = (progress.files_done - progress.resumed) / max(seconds, 1e-9)
         failed = progress.statuses.get("failed", 0)
         text = f"{progress.packages_done}/{progress.packages} packages"
         text += f"  {failed} failed" if failed else ""
-        if self._lines and now - self._logged > LOG_SECONDS:
-            self._logged = now
-            left = (progress.files - progress.files_done) / rate if rate else float("nan")
-            files = f"{progress.files_done}/{progress.files} files"
-            self._console.print(f"{text}  {files}  {rate:.0f}/s  {left:.0f} s left", highlight=False)
+        left = (progress.files - progress.files_done) / rate if rate else float("nan")
+        files = f"{progress.files_done}/{progress.files} files"
+        self._log(f"{text}  {files}  {rate:.0f}/s  {left:.0f} s left")
         self._bars.update(
             self._task, description=text, total=progress.files, completed=progress.files_done, rate=rate
         )
