@@ -37,7 +37,8 @@ def _write(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.umask(umask := os.umask(0))  # the only way to read it
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
@@ -49,11 +50,9 @@ class LineFile:
     """A file of appended lines: `append` writes a line completely or not at all."""
 
     def __init__(self, path: Path, *, keep: bool) -> None:
-        """Open the file; with `keep`, cut off an incomplete last line of a killed process.
+        """Open the file, which may exist; with `keep`, cut off an incomplete last line of a killed process.
 
-        Args:
-            path: The file; it may exist already.
-            keep: Whether to keep the existing lines; otherwise the first `append` removes them.
+        Without `keep`, the first `append` removes the existing lines.
 
         Raises:
             InputError: the folder cannot be written.
@@ -137,11 +136,7 @@ def parse_json_lines(
     remedy: str = "correct the line, or remove it",
     content: str = "JSON lines",
 ) -> list[T]:
-    """Return the parsed lines of a text, without empty lines: see `read_json_lines`.
-
-    Raises:
-        InputError: a line is malformed.
-    """
+    """Return the parsed lines of a text, without empty lines: see `read_json_lines`."""
     first = next(filter(str.strip, text.split("\n")), "{")
     if not first.lstrip().startswith("{"):
         raise InputError(f"{name}: the file does not hold JSON objects; expected {content}")
@@ -155,9 +150,3 @@ def parse_json_lines(
             except (InputError, ValueError, TypeError) as error:
                 raise InputError(f"{name}, line {number}: {error}; {remedy}") from None
     return found
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import main
-from burnish.cli.jobs import overwriting
+from burnish.cli.jobs import outputs
 from burnish.core.errors import InputError
 from tests.sources import DATA
 
@@ -71,13 +71,13 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     for path in paths:
         path.write_bytes(b"of make")
     with pytest.raises(InputError, match=r"4\.o and 3 more: burnish did not write these files"):
-        overwriting.check_not_in_the_way(paths)
+        outputs.check_not_in_the_way(paths)
 
 
 def test_the_note_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overwriting, "MOST_BYTES", 650)
+    monkeypatch.setattr(outputs, "MOST_BYTES", 650)
     for number in range(40):
-        overwriting.note_written(str(number).encode())
+        outputs.note_written(str(number).encode())
     (tmp_path / "last.o").write_bytes(b"39")
-    overwriting.check_not_in_the_way([tmp_path / "last.o"])
+    outputs.check_not_in_the_way([tmp_path / "last.o"])
     assert (tmp_path / ".cache/burnish/written").stat().st_size <= 650 + 65

@@ -17,7 +17,6 @@ import pytest
 from rich.console import Console
 
 from burnish.cli import main, train
-from burnish.cli.show import train_progress
 from burnish.learning.training.config import Config, shipped
 from burnish.learning.training.loop import CONFIG
 from burnish.learning.training.track import LOG, read_log
@@ -194,7 +193,7 @@ def test_a_terminal_has_a_line_that_lives(
     def terminal(**options: Any) -> Console:
         return Console(**options, force_terminal=True, width=80)
 
-    monkeypatch.setattr(train_progress, "Console", terminal)
+    monkeypatch.setattr(train, "Console", terminal)
     assert main(["train", walk]) == 0
     err = capsys.readouterr().err
     lines = [re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", line) for line in re.split(r"[\r\n]", err)]

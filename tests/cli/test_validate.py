@@ -124,7 +124,8 @@ def test_task_of_others_is_validated_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(results, "load_task", lambda name: NEGATING)
+    for module in (results, validate):
+        monkeypatch.setattr(module, "load_task", lambda name: NEGATING)
     Path("mine.counters").write_text("a=12 b=7")
     source = Program("mine.counters", "counters", b"a=12 b=7")
     right, wrong = result(source, "halve"), result(source, "halve", "negate", "add(1)")

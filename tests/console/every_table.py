@@ -14,14 +14,14 @@ from burnish.cc.linked import KINDS, Linked, Section
 from burnish.cli import apply, compare, leaderboard, tasks, train, validate
 from burnish.cli.llvm import inliner
 from burnish.cli.llvm.corpus_tables import packages_table, print_summary, programs_table, show_runnable
-from burnish.cli.show.evaluate_tables import print_tables
+from burnish.cli.show.evaluate_folder import print_tables
 from burnish.cli.show.results_table import results_table
 from burnish.console.table_forms import TableForm
 from burnish.core.result import Result
 from burnish.evaluation.evaluate import Evaluated, summarise
 from burnish.evaluation.importance import FeatureImportance
 from burnish.evaluation.leaderboard import Entry, figures_of
-from burnish.evaluation.timing import Comparison, Effort
+from burnish.evaluation.timing import Comparison
 from burnish.llvm.corpora.kernels import kernels
 from burnish.llvm.corpora.pack import PackRow
 from burnish.tasks.llvm_inlining.policy.policies import Against
@@ -78,7 +78,7 @@ def _apply(form: TableForm) -> None:
 
 def _compare(form: TableForm) -> None:
     rows = evaluated()
-    table = compare._Table(TASK, "loaded-bytes", Effort())
+    table = compare._Table(TASK, "loaded-bytes", 0.95)
     compare._print(table, rows, summarise(rows, confidence=0.95), form)
 
 
@@ -174,8 +174,8 @@ def _validate(form: TableForm) -> None:
     wrong = "WRONG: it prints something else than unoptimized on the input small"
     validate._show(
         [
-            validate.ValidatedRow(True, (FILES[0], "123 steps", "right"), ("replayed in two new processes",)),
-            validate.ValidatedRow(False, (FILES[1], "-Oz was kept", wrong), ("see reproducer/README.md",)),
+            ((FILES[0], "123 steps", "right"), ["replayed in two new processes"]),
+            ((FILES[1], "-Oz was kept", wrong), ["see reproducer/README.md"]),
         ],
         form,
     )

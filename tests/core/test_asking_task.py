@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from burnish.core.answer import Answerer
 from burnish.core.errors import CompilerCrash, IllegalAction
+from burnish.core.session import make_start, make_step
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.view import Mask, Observed, View
 from burnish.envs.env import Env
@@ -66,7 +67,8 @@ def test_an_action_on_the_whole_program_answers_what_is_asked() -> None:
     for site in ASKED:
         assert session.question() == session.observe("text") == site
         answer = INLINE if site.startswith("main > f") and site.endswith(("f #1", "f #2")) else LEAVE
-        assert session.act(answer) == (True, f"{site}: {ACTIONS[answer]}")
+        assert session.apply(answer)
+        assert session.trace[-1] == f"{site}: {ACTIONS[answer]}"
     assert (session.question(), session.sites()) == ("", ())
     assert not session.legal().any()
     assert session.measure("size") == 31  # all is answered as the heuristic does
@@ -74,7 +76,8 @@ def test_an_action_on_the_whole_program_answers_what_is_asked() -> None:
 
 def test_questions_are_born_and_die_with_answers() -> None:
     session = open_asking(PROGRAM)
-    assert session.act(LEAVE) == (True, "main > f #1: leave")
+    assert session.apply(LEAVE)
+    assert session.trace == ["main > f #1: leave"]
     assert session.sites() == ("main > f #2", "main > f #2 > h #1", "main > g #1", "f > h #1", "g > h #1")
     session.apply(INLINE, "main > g #1")  # before it is its turn
     assert session.question() == "main > f #2"
@@ -157,10 +160,10 @@ class Unmeasured(AskingSession):
 
 def test_a_session_begins_and_is_answered_without_a_measurement() -> None:
     session = Unmeasured(PROGRAM)
-    start = session.start(View(("question",), site_count=2))
+    start = make_start(session, View(("question",), site_count=2))
     assert math.isnan(start.cost)
     assert (start.question, start.sites) == (ASKED[0], (WHOLE_PROGRAM, *ASKED[:2]))
-    assert session.step(LEAVE, WHOLE_PROGRAM, View(), start.sites).question == ASKED[2]
+    assert make_step(session, LEAVE, WHOLE_PROGRAM, View(), start.sites).question == ASKED[2]
     assert len(session.answer(Never)) == 4
 
 
@@ -228,7 +231,7 @@ def test_answers_complete_what_was_answered(open_sandbox: OpenSandbox) -> None:
 
 def test_a_compiler_that_dies_while_it_is_answered_is_as_before(open_sandbox: OpenSandbox) -> None:
     session = open_sandbox(open_asking, PROGRAM)
-    session.act(LEAVE)
+    session.apply(LEAVE)
     before = session.digest(), session.question(), list(session.trace)
     with pytest.raises(CompilerCrash, match="SIGKILL"):
         session.answer(Dying)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from burnish.core.behaviour import Behaviour
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Checks, Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.validator import Behaviour
 from tests.core.counting_task import TASK, open_counters
 from tests.core.failures import FailingSession
 

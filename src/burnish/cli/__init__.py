@@ -1,6 +1,6 @@
 """The command line: one file for each command, imported when the command is called.
 
-show/ displays results and progress; jobs/ has the parts that commands share, from arguments to files.
+show/ displays results and evaluations; jobs/ has the parts that commands share, from arguments to files.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        print(_overview())
+        width = max(map(len, COMMANDS))
+        lines = [f"  {name:{width}}  {line}" for name, line in COMMANDS.items()]
+        print("\n".join(["usage: burnish COMMAND ...", "", *lines, "", "burnish COMMAND --help says more."]))
         return OK if words else BAD_INPUT
     if words[0] in ("-V", "--version"):
         print(f"burnish {__version__}")
@@ -115,9 +117,3 @@ def _command(name: str, arguments: list[str]) -> int:
     module = importlib.import_module(f"{ROOMS.get(name, 'burnish.cli')}.{name.replace('-', '_')}")
     code: int = module.main(arguments)
     return code
-
-
-def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {line}" for name, line in COMMANDS.items()]
-    return "\n".join(["usage: burnish COMMAND ...", "", *lines, "", "burnish COMMAND --help says more."])

@@ -7,8 +7,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
@@ -31,7 +30,6 @@ from burnish.evaluation.states import States
 from burnish.workers.sandbox import Sandbox
 
 Row = dict[str, object]
-Measure = Callable[[Sandbox], Mapping[str, float]]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -137,13 +135,16 @@ def _apply_steps(
     session = Sandbox(task.open, program)
     rows: list[Row] = []
     digests: list[str] = []
-    measure = partial(
-        measure_all, objectives=dict.fromkeys([*task.exact_objectives, goal.name]), needed=goal.name
-    )
+    objectives = dict.fromkeys([*task.exact_objectives, goal.name])
     crash = None
     try:
-        for row in _walk(session, trace, measure):
-            rows.append(row)
+        for text in (None, *trace):
+            start = time.perf_counter()
+            changed = None if text is None else session.apply_entry(text)
+            spent = 0.0 if text is None else round(1000 * (time.perf_counter() - start), 3)
+            costs = measure_all(session, objectives=objectives, needed=goal.name)
+            step = "(opened)" if text is None else text
+            rows.append({"step": step, "changed": changed, "milliseconds": spent, **costs})
             digests.append(session.digest())
     except CompilerCrash as error:
         crash = error
@@ -153,18 +154,6 @@ def _apply_steps(
     for row, nothing in zip(rows, (False, *idle), strict=True):
         row["idle"] = nothing
     return rows, crash
-
-
-def _walk(session: Sandbox, trace: Trace, measure: Measure) -> Iterator[Row]:
-    yield _row("(opened)", None, 0.0, measure(session))
-    for text in trace:
-        start = time.perf_counter()
-        changed = session.apply_entry(text)
-        yield _row(text, changed, time.perf_counter() - start, measure(session))
-
-
-def _row(text: str, changed: bool | None, seconds: float, costs: Mapping[str, float]) -> Row:
-    return {"step": text, "changed": changed, "milliseconds": round(1000 * seconds, 3), **costs}
 
 
 def _minimized_steps(task: Task, program: Program, trace: Trace, goal: Objective) -> tuple[Trace, list[Row]]:

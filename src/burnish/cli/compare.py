@@ -27,8 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     options = _parser().parse(arguments)
     rows = [(row, path.parent) for path in options.results for row in read_results(path)]
-    effort = Effort(options.repeats, options.confidence, options.seed)
-    comparer = Comparer(effort)
+    comparer = Comparer(Effort(options.repeats, options.confidence, options.seed))
     evaluated: list[Evaluated] = []
     task = task_of(rows[0][0])
     troubles = Troubles(len(rows))
@@ -48,8 +47,9 @@ def main(arguments: Sequence[str]) -> int:
         for summary in summaries:
             print(json.dumps({"summary": asdict(summary)}))
     else:
-        table = _Table(task, _size_of(task, rows[0][0]), effort)
-        _print(table, evaluated, summaries, form_of(options))
+        shown = (*task.shown.objectives, parse_objective(rows[0][0].objective).unlimited)
+        size = next((name for name in reversed(shown) if name in task.exact_objectives), None)
+        _print(_Table(task, size, options.confidence), evaluated, summaries, form_of(options))
     return 2 if troubles.any else 1 if any(item.failure for item in evaluated) else 0
 
 
@@ -97,16 +97,10 @@ def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: 
         )
 
 
-def _size_of(task: Task, first: Result) -> str | None:
-    """Return the exact objective for the size column: the first result's, else the last that is shown."""
-    exact = (*task.shown.objectives, parse_objective(first.objective).unlimited)
-    return next((name for name in reversed(exact) if name in task.exact_objectives), None)
-
-
 def _print(
     figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[MeanRatio], form: TableForm
 ) -> None:
-    table, confidence = TextTable(figures.columns), figures.effort.confidence
+    table = TextTable(figures.columns)
     for number, item in enumerate(evaluated):
         for cells in figures.cells(item):
             table.add(*cells, group=number)
@@ -122,7 +116,7 @@ def _print(
         rounds = " or ".join(map(str, repeats))
         form.note(
             f"Times are of CPU, {rounds} rounds in turn; a mean's interval is over the programs. "
-            f"If nothing differs, {1 - confidence:.0%} of the verdicts may still report a difference."
+            f"If nothing differs, {1 - figures.confidence:.0%} of the verdicts may still report a difference."
         )
     for line in sentences((item.program, item.checks) for item in evaluated):
         form.note(line)
@@ -133,11 +127,11 @@ def _print(
 
 @dataclass(frozen=True)
 class _Table:
-    """The rows of the table: one exact objective, and the noisy ones beside it."""
+    """The rows of the table: an exact objective, the first result's if there is one, and the noisy ones."""
 
     task: Task
-    size: str | None
-    effort: Effort
+    size: str | None  # the exact objective
+    confidence: float
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -147,7 +141,7 @@ class _Table:
             names("against", once=True),
             Column(heading_of(self.task, self.size) if self.size else "", label="size", once=True),
             texts("", label="objective"),
-            Column(f"ratio [{self.effort.confidence:.0%}]"),
+            Column(f"ratio [{self.confidence:.0%}]"),
             texts("verdict"),
         )
 

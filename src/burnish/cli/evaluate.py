@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from burnish.cli.jobs.arguments import (
     DEST,
@@ -18,10 +23,10 @@ from burnish.cli.jobs.arguments import (
     limits_of,
     programs_help,
 )
-from burnish.cli.show.evaluate_folder import show_folder, show_rows
-from burnish.cli.show.evaluate_progress import EvaluationProgress
-from burnish.cli.show.evaluate_report import write_report
+from burnish.cli.show.evaluate_folder import show_folder, show_rows, write_report
 from burnish.console.command_parser import COUNT, SEED, CommandParser, share, whole_number
+from burnish.console.numbers import duration_text
+from burnish.console.progress import Bars
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.registry import task_for
@@ -37,6 +42,8 @@ from burnish.evaluation.solvers import check_methods
 from burnish.evaluation.statistics import CONFIDENCE
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
+
+CHECK_SECONDS = 1.0  # to replay a result, for the estimate of the time left
 
 ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json", "format", "sort", "reverse"}
 AGAIN = {"only", "worth", "training"}
@@ -63,11 +70,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _refuse(names: set[str], why: str) -> None:
-    """Refuse options that would have no effect.
-
-    Raises:
-        InputError: there are such options.
-    """
+    """Refuse options that would have no effect."""
     if names:
         words = ("PROGRAM" if name == "programs" else f"--{name.removeprefix(DEST)}" for name in names)
         raise InputError(f"{', '.join(sorted(words)).replace('_', '-')}: {why}")
@@ -127,11 +130,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     if not texts:
         raise InputError(f"which programs? --split test, or names: {task.source().kinds}")
     cases = sampled(cases_of(texts, task), options.sample, options.seed)
-    folder = RunFolder(options.out, plan)
-    try:
+    with closing(RunFolder(options.out, plan)) as folder:
         interrupted = _run(plan, cases, folder, options)
-    finally:
-        folder.close()
     rows = _rows_of(folder, plan, cases)
     form = None if options.json else form_of(options)
     if not rows and not interrupted:
@@ -188,27 +188,18 @@ def _run(
     with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
         try:
             for item in results:
-                _keep(folder, item)
+                try:
+                    folder.add(item)
+                except InputError:
+                    if isinstance(item, Row):  # which took time to compute
+                        print(item.to_json(), flush=True)
+                    raise
                 progress(item)
         except KeyboardInterrupt:
             return True
         finally:
             results.close()
     return False
-
-
-def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
-    """Write an item to the folder; if that fails, print a row, because it took time to compute.
-
-    Raises:
-        InputError: the item cannot be written.
-    """
-    try:
-        folder.add(item)
-    except InputError:
-        if isinstance(item, Row):
-            print(item.to_json(), flush=True)
-        raise
 
 
 def _rows_of(folder: RunFolder, plan: MethodComparison, cases: Sequence[Case]) -> list[Row]:
@@ -265,3 +256,54 @@ def _append(
             print(said, file=sys.stderr)
         else:
             form_of(options).note(said)
+
+
+class EvaluationProgress(Bars):
+    """Rows, time left, and each method's mean so far: a bar on a terminal, occasional lines otherwise."""
+
+    def __init__(self, plan: MethodComparison, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
+        text = TextColumn("{task.description}")
+        columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text
+        super().__init__(*columns, quiet=quiet, log_seconds=60.0)
+        self._weight = {rule.text: _weight(rule) for rule in plan.budgets}
+        self._methods = len(plan.methods)
+        self._left = programs * self._methods * sum(self._weight.values())
+        self._left -= sum(self._weight[row.budget] for row in done)
+        self._spent = 0.0
+        self._logs: dict[tuple[str, str], list[float]] = {}
+        for row in done:
+            self._note(row)
+        total = programs * self._methods * len(plan.budgets)
+        self._bar = self._bars.add_task("", total=total, completed=len(done))
+
+    def __call__(self, item: Row | Figures | Refused) -> None:
+        """Show a new item."""
+        if isinstance(item, Refused):
+            self._console.print(f"{item.program}: left out: {item.reason}", highlight=False, markup=False)
+            self._left -= self._methods * sum(self._weight.values())
+        if not isinstance(item, Row):
+            return
+        self._note(item)
+        self._spent += self._weight[item.budget]
+        self._left -= self._weight[item.budget]
+        seconds = (time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0)
+        text = f"{duration_text(seconds)} left  {self._means(item.budget)}"
+        self._bars.update(self._bar, description=text, advance=1)
+        task = self._bars.tasks[0]
+        self._log(f"{task.completed:.0f}/{task.total:.0f} rows  {text}")
+
+    def _note(self, row: Row) -> None:
+        self._logs.setdefault((row.budget, row.method), []).append(math.log(row.ratio))
+
+    def _means(self, budget: str) -> str:
+        means = [
+            f"{method} {math.exp(math.fsum(logs) / len(logs)):.4f}"
+            for (of, method), logs in self._logs.items()
+            if of == budget
+        ]
+        return f"{budget}: {', '.join(means)}"
+
+
+def _weight(rule: BudgetRule) -> float:
+    """Return the estimated time of a row, in seconds or another unit: only ratios matter."""
+    return CHECK_SECONDS + ((rule.seconds or 1.0) if rule.timed else (rule.evaluations or 0) / 20)

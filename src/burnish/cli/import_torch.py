@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     write_atomically(options.output, content)
     counts = Counter(re.findall(r"= linalg\.(\w+)", content.decode()))
     print(f"{options.output}: {', '.join(f'{count} {name}' for name, count in counts.most_common())}")
-    weights = dict(zip(imported.parameters, imported.weights(module), strict=True))
+    weights: dict[str, Any] = dict(zip(imported.parameters, imported.weights(module), strict=True))
     total = sum(array.size for array in weights.values())
     print(f"arguments: {_count(len(inputs), 'input')}, {_count(len(weights), 'weight')} of {total:,} numbers")
     if options.weights:
-        _save(options.weights, weights)
+        arrays = BytesIO()
+        np.savez(arrays, **weights)
+        write_atomically(options.weights, arrays.getvalue())
         print(f"{options.weights}: the weights by name, in the order in which the program takes them")
     return 0
 
@@ -73,12 +76,3 @@ def _parser() -> CommandParser:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _save(path: Path, weights: dict[str, Any]) -> None:
-    """Write arrays by name to an .npz file, in their order."""
-    from io import BytesIO
-
-    content = BytesIO()
-    np.savez(content, **weights)
-    write_atomically(path, content.getvalue())

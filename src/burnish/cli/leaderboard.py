@@ -10,17 +10,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
-from burnish.cli.jobs.results import task_named
 from burnish.console.command_parser import SEED, CommandParser, whole_number
 from burnish.console.numbers import ratio_text
 from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.console.tables import TextTable, figures, names, texts
 from burnish.core.errors import InputError
+from burnish.core.registry import load_task
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.leaderboard import CONTENT, Entry, read_leaderboard
-from burnish.evaluation.rows import Row
 from burnish.evaluation.verify import Replays, verify_entry
 
 
@@ -75,12 +74,8 @@ def _parser() -> CommandParser:
 
 
 def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
-    """Return the differences between an entry and its verification.
-
-    Raises:
-        InputError: the entry's task or programs are not here.
-    """
-    task = task_named(entry.task, entry.options)
+    """Return the differences between an entry and its verification."""
+    task = load_task(entry.task).configured(entry.options)
     cases = cases_of(entry.programs, task)
     here = toolchain(task)
     differing = [
@@ -89,10 +84,6 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
         if here.get(name) != version
     ]
     with SearchProgress(f"{entry.name}, {entry.budget}", "", quiet=options.json) as progress:
-
-        def note(row: Row) -> None:
-            progress.note(f"replaying {row.program}")
-
         found = list(
             verify_entry(
                 options.leaderboard,
@@ -100,17 +91,11 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
                 task,
                 cases,
                 replays=Replays(options.sample, options.seed, limits_of(options)),
-                note=note,
+                note=lambda row: progress.note(f"replaying {row.program}"),
             )
         )
     # A different toolchain is not an error in itself; it only explains differences.
     return [*found, *differing] if found else []
-
-
-def _outcome(problems: Sequence[str] | None) -> str:
-    if problems is None:
-        return "not here"
-    return f"{len(problems)} difference{'' if len(problems) == 1 else 's'}" if problems else "verified"
 
 
 def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTable:
@@ -121,7 +106,8 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTabl
         key=lambda i: (entries[i].digest, entries[i].objective, entries[i].budget, -entries[i].ratio),
     )
     for number in order:
-        item = entries[number]
+        item, found = entries[number], problems.get(number)
+        differences = f"{len(found)} difference{'' if len(found) == 1 else 's'}" if found else "verified"
         table.add(
             item.name,
             f"{' '.join(item.programs)} ({item.count})",
@@ -130,6 +116,6 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTabl
             ratio_text(item.ratio, item.low, item.high),
             f"{item.wins} {item.ties} {item.losses}",
             str(item.failures or ""),
-            _outcome(problems.get(number)),
+            "not here" if found is None else differences,
         )
     return table

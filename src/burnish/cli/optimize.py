@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from burnish.cli.jobs.arguments import (
     add_limits,
@@ -19,24 +24,22 @@ from burnish.cli.jobs.arguments import (
     split_at_dashes,
 )
 from burnish.cli.jobs.job import Job, SearchSettings
-from burnish.cli.jobs.kept import KeptResults
-from burnish.cli.jobs.outputs import OutputPaths
-from burnish.cli.jobs.overwriting import check_not_in_the_way
+from burnish.cli.jobs.outputs import OutputPaths, check_not_in_the_way
 from burnish.cli.jobs.results import RUN
-from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
-from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
+from burnish.cli.jobs.runs import Item, KeptResults, OptimizeRun, Screen
 from burnish.cli.show.results_table import results_table
 from burnish.console.command_parser import COUNT, SEED, CommandParser
+from burnish.console.progress import Bars, SearchProgress
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.objective import parse_objective
-from burnish.core.program_source import ProgramSource
 from burnish.core.registry import load_task, task_for
-from burnish.core.result import Result
 from burnish.core.task import Task
+from burnish.evaluation import Callbacks, Strategy
 from burnish.evaluation.report.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
+from burnish.search import Progress as SearchState
 
 LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # smallest budgets for the longer task
 OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")
@@ -57,15 +60,16 @@ def main(arguments: Sequence[str]) -> int:
     settings = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
     if not (options.json or options.quiet):
-        announce_policy(settings.policy, task, settings.objective)
+        announce_policy(options.policy, task, settings.objective)
     kept = KeptResults(options.result, task, settings, resume=options.resume) if options.result else None
-    try:
+    with closing(kept) if kept else nullcontext():
         run = _run(options, task, settings, items, kept)
-    finally:
-        if kept:
-            kept.close()
     _report(run, options)
-    return exit_code(run)
+    if run.interrupted:
+        return 130
+    if any(isinstance(error, InputError) for error in run.errors.values()):  # a file could not be used
+        return 2
+    return 1 if run.errors or not all(result.valid for result in run.results.values()) else 0
 
 
 def _longer(
@@ -93,11 +97,7 @@ def _longer(
 
 
 def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
-    """Return the settings of the search.
-
-    Raises:
-        InputError: some options exclude each other.
-    """
+    """Return the settings of the search; raise InputError if some options exclude each other."""
     goal = task.objective(objective)
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more")
@@ -113,16 +113,12 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
             raise InputError(f"--graph {options.graph}: a graph shows one program, not {len(options.files)}")
     if options.bundle and not (options.result or options.json):
         raise InputError("--bundle needs results: write them with --result or --json")
-    workers = options.workers or (workers_each(options.jobs) if options.jobs > 1 else None)
+    shared = max(1, (os.cpu_count() or 1) // options.jobs) if options.jobs > 1 else None
     return SearchSettings(
-        budget=Budget.parse(options.budget),
-        objective=goal.name,
-        method=options.search,
-        policy=options.policy,
-        seed=options.seed,
-        workers=workers,
-        memory=options.memory_file,
-        limits=limits_of(options),
+        replace(Budget.parse(options.budget), workers=options.workers or shared),
+        goal.name,
+        Strategy(options.search, options.policy, options.seed, options.memory_file),
+        limits_of(options),
         bundle=options.bundle,
         graph=options.graph,
     )
@@ -136,19 +132,16 @@ def _run(
     kept: KeptResults | None,
 ) -> OptimizeRun:
     """Optimize all programs, with the display that the options ask for."""
-
-    def tell(result: Result) -> None:
-        if options.json:
-            print(result.to_json(), flush=True)
-
-    run = OptimizeRun(task, settings, items, kept, tell=tell)
+    run = OptimizeRun(task, settings, items, kept)
+    if options.json:
+        run.tell = lambda result: print(result.to_json(), flush=True)
     if options.json or options.quiet:
         run(options.jobs)
     elif len(items) == 1:
         run.screen = OneScreen()
         run()
     else:
-        with OverallProgress(len(items), settings) as screen:
+        with OverallProgress(len(items), settings.budget) as screen:
             run.screen = screen
             run(options.jobs)
     return run
@@ -181,15 +174,6 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
         )
         rest = f", {left} of {len(run.items)} files were not begun; {how}" if left else ""
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
-
-
-def exit_code(run: OptimizeRun) -> int:
-    """Return 130 after Ctrl-C, 2 if a file could not be used, 1 for a failure or an invalid result."""
-    if run.interrupted:
-        return 130
-    if any(isinstance(error, InputError) for error in run.errors.values()):
-        return 2
-    return 1 if run.errors or not all(result.valid for result in run.results.values()) else 0
 
 
 def _parser(words: Sequence[str]) -> CommandParser:
@@ -253,12 +237,18 @@ def _single(
     """Return an item for each program."""
     outputs = OutputPaths(task).of(given, options.files, options.output)
     top = None if list(map(str, outputs)) == [str(options.output)] else options.output or Path()
-    runs = tuple(options.run)
     if top is not None and not options.force:
         check_not_in_the_way(_written(task, outputs))
+    source = task.source()
+
+    def load(file: str, output: Path) -> Job:
+        loaded = source.load(file, compiler)
+        program = source.with_runs(loaded.program, options.run, [file], compiler)
+        words = (file, *(RUN + run for run in options.run), *compiler)
+        return Job(program, words, output, loaded.arguments, source.variants(file, compiler), top)
+
     return [
-        Item(file, partial(_job, task.source(), file, compiler, runs, (output, top)))
-        for file, output in zip(options.files, outputs, strict=True)
+        Item(file, partial(load, file, output)) for file, output in zip(options.files, outputs, strict=True)
     ]
 
 
@@ -266,21 +256,6 @@ def _written(task: Task, outputs: Sequence[Path]) -> list[Path]:
     """Return the outputs, and the files that the task writes beside each."""
     beside = task.files.written_beside
     return [one.with_suffix(end) for one in outputs for end in (one.suffix, *beside.get(one.suffix, ()))]
-
-
-def _job(
-    source: ProgramSource,
-    file: str,
-    compiler: tuple[str, ...],
-    runs: tuple[str, ...],
-    place: tuple[Path, Path | None],
-) -> Job:
-    """Read and compile a program."""
-    loaded = source.load(file, compiler)
-    program = source.with_runs(loaded.program, runs, [file], compiler)
-    words = (file, *(RUN + run for run in runs), *compiler)
-    output, top = place
-    return Job(program, words, output, loaded.arguments, source.variants(file, compiler), top)
 
 
 def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) -> list[Item]:
@@ -298,3 +273,79 @@ def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) 
         return Job(program, words, output, compiler)
 
     return [Item("+".join(options.files), load)]
+
+
+class OneScreen(Screen):
+    """The display for a single program: one live line."""
+
+    def __init__(self) -> None:
+        self._line: SearchProgress | None = None
+
+    def begin(self, item: Item, task: Task) -> Callbacks:
+        """See Screen."""
+        self._line = line = SearchProgress(item.name, task.label(task.reference))
+        return Callbacks(line.reference, line, line.note)
+
+    def end(self, item: Item) -> None:
+        """See Screen."""
+        if self._line:
+            self._line.__exit__()
+
+    def say(self, text: str) -> None:
+        """See Screen."""
+        if self._line:  # it would overwrite the text
+            self._line.__exit__()
+        super().say(text)
+
+
+class OverallProgress(Bars, Screen):
+    """The display for many programs, on a terminal only: a bar of files, and a line for each search."""
+
+    def __init__(self, count: int, budget: Budget) -> None:
+        super().__init__(BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+        self._budget = budget
+        self._running: dict[str, TaskID] = {}
+        self._done, self._count = 0, count
+        self._all = self._bars.add_task(f"0 of {count} files", total=count)
+
+    def begin(self, item: Item, task: Task) -> Callbacks:
+        """See Screen."""
+        if self._bars.disable:
+            return Callbacks()
+        self._running[item.name] = self._bars.add_task(item.name, total=1.0)
+        line = _Line(
+            item.name, task.label(task.reference), self._bars, self._running[item.name], self._budget
+        )
+        return Callbacks(line.reference, line, line.note)
+
+    def end(self, item: Item) -> None:
+        """See Screen."""
+        if (line := self._running.pop(item.name, None)) is not None:
+            self._bars.remove_task(line)
+        self._done += 1
+        self._bars.update(self._all, completed=self._done, description=f"{self._done} of {self._count} files")
+
+    def say(self, text: str) -> None:
+        """See Screen."""
+        if self._bars.disable:
+            super().say(text)
+        else:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Line(SearchProgress):
+    """The live line of one search."""
+
+    def __init__(self, name: str, reference: str, bars: Progress, line: TaskID, budget: Budget) -> None:
+        super().__init__(name, reference, quiet=True)
+        self._bars, self._line, self._budget = bars, line, budget
+
+    def note(self, text: str) -> None:
+        self._bars.update(self._line, description=f"{self._name}  {text}")
+
+    def _show(self, progress: SearchState) -> None:
+        seconds, evaluations = self._budget.seconds, self._budget.evaluations
+        share = progress.seconds / seconds if seconds else 0.0
+        share = max(share, progress.evaluations / evaluations if evaluations else 0.0)
+        self._bars.update(self._line, completed=min(share, 1.0))
+        self.note(self._gain(progress))

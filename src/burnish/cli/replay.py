@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
-from burnish.cli.jobs.results import Troubles, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.jobs.results import Troubles, load_source, read_results, task_of
 from burnish.console.command_parser import CommandParser
 from burnish.console.numbers import cost_text
 from burnish.console.progress import SearchProgress
@@ -41,12 +41,8 @@ def main(arguments: Sequence[str]) -> int:
             if options.json:
                 print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
             else:
-                what = (
-                    f"{task_of(row).label(row.fallback)} was kept"
-                    if row.fallback
-                    else f"{len(row.trace)} steps"
-                )
-                cost = cost_text(row.cost)
+                kept = f"{task_of(row).label(row.fallback)} was kept" if row.fallback else ""
+                what, cost = kept or f"{len(row.trace)} steps", cost_text(row.cost)
                 table.add(row.program, what, cost, row.objective, problem or "the same again")
     if table.rows:
         form_of(options).show(table)
@@ -78,10 +74,7 @@ def outcomes_table() -> TextTable:
 def _check(row: Result, options: argparse.Namespace, compiler: Sequence[str]) -> str:
     """Return the first difference between a replay and the result; "" if there is none."""
     task = task_of(row)
-    if options.program:
-        program = load_elsewhere(row, options.program, compiler)
-    else:
-        program = load_source(row, options.result.parent)
+    program = load_source(row, options.result.parent, options.program, compiler)
     if program.digest != row.digest:
         return f"the program is not the same: its digest is {program.digest}, the result's {row.digest}"
     try:

@@ -41,7 +41,9 @@ def _print(task: Task, form: TableForm, *, actions: bool) -> None:
         runs = "; for programs that can be run" if objective.needs_workload else ""
         objectives.add(objective.name, objective.unit, f"{objective.description}{runs}")
     form.show(observations, objectives)
-    form.note(f"or a weighted objective of several, such as {_weighted(task)}")
+    several = [*task.objectives][:2]
+    weighted = "*".join(f"{name}^{1 / len(several):g}" for name in several)
+    form.note(f"or a weighted objective of several, such as {weighted}")
     for name in names_for(task):
         form.note(f"policy: {name}")
     form.note(f"baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
@@ -51,11 +53,6 @@ def _print(task: Task, form: TableForm, *, actions: bool) -> None:
             form.note(f"    {action}")
     else:
         form.note(f"burnish tasks {task.name} lists the actions\n")
-
-
-def _weighted(task: Task) -> str:
-    names = [*task.objectives][:2]
-    return "*".join(f"{name}^{1 / len(names):g}" for name in names)
 
 
 def _as_json(task: Task) -> dict[str, object]:

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
 
 from burnish.cli.jobs.arguments import add_settings, all_given
-from burnish.cli.show.train_progress import TrainProgress
 from burnish.console.command_parser import CommandParser
+from burnish.console.numbers import duration_text
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, names, texts
 from burnish.core.errors import InputError
 from burnish.learning.training.algorithms import open_training, without_torch
 from burnish.learning.training.config import Config, change_table, config_of, read_config, shipped
+from burnish.learning.training.track import as_json
 
 if TYPE_CHECKING:
-    from burnish.learning.training.loop import TrainingOutcome
+    from burnish.learning.training.loop import IterationProgress, TrainingOutcome
 
+LOG_SECONDS = 30.0  # between two lines of progress if there is no terminal
+SCORE = "validation/ratio"
 INTERRUPTED = "interrupted"
 WHY = {
     "iterations": "all iterations are done",
@@ -135,7 +146,6 @@ def _report(outcome: TrainingOutcome) -> None:
     """Print why the run ended, and the paths of its files."""
     from burnish.learning.training.card import card_path
     from burnish.learning.training.loop import CURVES
-    from burnish.learning.training.validation import SCORE
 
     print(f"{WHY[outcome.why]}, after iteration {outcome.iteration}")
     if outcome.best and outcome.policy:
@@ -143,3 +153,76 @@ def _report(outcome: TrainingOutcome) -> None:
         print(f"best policy: of iteration {outcome.best.iteration}, {score:.4f} on the validation programs")
         print(f"wrote {outcome.policy}, {card_path(outcome.policy).name}, {CURVES}")
     print(f"curves: tensorboard --logdir {outcome.folder}")
+
+
+class TrainProgress:
+    """Rate, return, validation and time left: a bar on a terminal, lines otherwise, or lines of JSON."""
+
+    def __init__(self, name: str, *, quiet: bool, json: bool) -> None:
+        self._console = Console(stderr=True)
+        self._json = json
+        self._quiet = quiet
+        self._terminal = self._console.is_terminal and not (quiet or json)
+        self._lines = not (quiet or json or self._terminal)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
+        self._bar = Bars(*columns, TextColumn("{task.fields[now]}"), TimeElapsedColumn())
+        self._task = self._bar.add_task(name, total=1.0, now="")
+        self._text = Text(overflow="ellipsis", no_wrap=True)
+        self._live = Live(Group(self._bar, self._text), console=self._console, transient=True)
+        self._name = name
+        self._last: dict[str, float] = {}  # metrics that are not in every row
+        self._noted = self._logged = -LOG_SECONDS
+        self.begun = False
+        """True after the first iteration; from then on, an interruption would lose work."""
+
+    def __enter__(self) -> Self:
+        if self._terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def note(self, text: str) -> None:
+        """Show the current activity."""
+        self._bar.update(self._task, now=text)
+        if self._lines and time.monotonic() - self._noted > LOG_SECONDS:
+            self._noted = time.monotonic()
+            self._console.print(f"{self._name}  {text}", highlight=False)
+
+    def say(self, text: str) -> None:
+        """Print a message that stays."""
+        if not self._quiet:
+            self._console.print(f"{self._name}  {text}", highlight=False)
+
+    def __call__(self, progress: IterationProgress) -> None:
+        """Show an iteration."""
+        self.begun = True
+        if self._json:
+            print(as_json(progress.row), flush=True)
+            return
+        self._last |= progress.row
+        left = progress.seconds_left
+        told = "" if left is None else f"{duration_text(left)} left"
+        done = progress.row["seconds"] / (progress.row["seconds"] + left) if left is not None else 0.0
+        self._bar.update(self._task, completed=done, now=told)
+        text = _describe(self._last, progress)
+        self._text.plain = f"  {text}"
+        now = time.monotonic()
+        if self._lines and (SCORE in progress.row or now - self._logged > LOG_SECONDS):
+            self._logged = now
+            words = filter(None, [self._name, text, told])
+            self._console.print("  ".join(words), highlight=False, soft_wrap=True)
+
+
+def _describe(metrics: dict[str, float], progress: IterationProgress) -> str:
+    """Return the most important of the available metrics as one line."""
+    words = [f"iteration {int(metrics['iteration'])}"]
+    if "steps" in metrics:
+        words.append(f"{int(metrics['steps']):,} steps, {metrics['steps_per_second']:,.0f}/s")
+    if "return" in metrics and not math.isnan(metrics["return"]):
+        words.append(f"return {metrics['return']:+.3f}")
+    if SCORE in metrics and progress.best:
+        best = progress.best.metrics[SCORE]
+        words.append(f"{progress.reference} / policy {metrics[SCORE]:.4f}, best {best:.4f}")
+    return "  ".join(words)

@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
-from burnish.cli.jobs.results import (
-    RUN,
-    Troubles,
-    check_same,
-    load_elsewhere,
-    load_source,
-    read_results,
-    task_named,
-    task_of,
-)
+from burnish.cli.jobs.results import RUN, Troubles, check_same, load_source, read_results, task_of
 from burnish.console.command_parser import SECONDS, CommandParser
 from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, names, texts
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.validate import Scrutiny, Validation, check_sanitizers, validate
 
-
-@dataclass(frozen=True)
-class Settings:
-    """Options of the command line, which hold for all results."""
-
-    program: Path | None
-    runs: tuple[str, ...]
-    link: tuple[str, ...]
-    inputs: tuple[str, ...] | None  # names of the programs' own inputs to run; None for all
-    reproducers: Path
-    scrutiny: Scrutiny
-    beside: Path  # the folder of the results' file
-
-
-@dataclass(frozen=True)
-class ValidatedRow:
-    """The printed row and details of one validated result."""
-
-    good: bool
-    cells: tuple[str, str, str]
-    details: tuple[str, ...]
+Shown = tuple[tuple[str, str, str], list[str]]  # a result's row, and the lines below the table
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -61,29 +34,19 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
     sanitizers = _names(options.sanitize)
     for name in dict.fromkeys(row.task for row in rows if sanitizers):
-        check_sanitizers(task_named(name, {}), sanitizers)
-    settings = Settings(
-        options.program,
-        tuple(options.run),
-        tuple(shlex.split(options.link)),
-        _names(options.inputs) or None,
-        options.reproducers,
-        Scrutiny(
-            sanitizers,
-            options.reduce_seconds,
-            options.timeout,
-            limits_of(options),
-        ),
-        options.result.parent,
-    )
+        check_sanitizers(load_task(name), sanitizers)
+    scrutiny = Scrutiny(sanitizers, options.reduce_seconds, options.timeout, limits_of(options))
     good = True
-    found: list[ValidatedRow] = []
+    found: list[Shown] = []
     troubles = Troubles(len(rows))
     for row in rows:
         with troubles:
-            outcome = _validate(row, settings, as_json=options.json)
-            found.append(outcome)
-            good = outcome.good and good
+            task = task_of(row)
+            validation, errors, folder = _validate(row, task, options, scrutiny)
+            good = good and not (validation.failure or errors)
+            if options.json:
+                print(json.dumps(_as_json(row, validation, errors, folder)))
+            found.append(_as_text(row, task, validation, errors, folder))
     if found and not options.json:
         _show(found, form_of(options))
     return 2 if troubles.any else 0 if good else 1
@@ -141,66 +104,55 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in text.split(",") if name))
 
 
-def _validate(row: Result, settings: Settings, *, as_json: bool) -> ValidatedRow:
-    """Validate one result; with `as_json`, print the outcome."""
-    task = task_of(row)
+def _validate(
+    row: Result, task: Task, options: argparse.Namespace, scrutiny: Scrutiny
+) -> tuple[Validation, list[str], Path | None]:
+    """Validate one result; return also the errors of the program itself, and the reproducer's folder."""
     if row.fallback:
         task = replace(task, open=task.baseline(row.fallback))
-    if settings.runs and (row.source or row.bundle or settings.program):
+    if options.run and (row.source or row.bundle or options.program):
         made_of = [word for word in row.source if not word.startswith(RUN)]
-        row = replace(row, source=(*made_of, *(RUN + run for run in settings.runs)))
-    program = _program(row, task, settings)
-    with SearchProgress(row.program, task.label(task.reference), quiet=as_json) as progress:
-        errors, notes = _check_program(row, task, program, settings)
-        validation = validate(task, program, row.trace, scrutiny=settings.scrutiny, note=progress.note)
+        row = replace(row, source=(*made_of, *(RUN + run for run in options.run)))
+    program = _program(row, task, options)
+    errors, notes = list[str](), list[str]()
+    with SearchProgress(row.program, task.label(task.reference), quiet=options.json) as progress:
+        check = task.checks.validator().check_program
+        if check and scrutiny.sanitizers:
+            words = [word for word in row.source if not word.startswith(RUN)]
+            errors, notes = check(program, words, scrutiny.sanitizers)
+        validation = validate(task, program, row.trace, scrutiny=scrutiny, note=progress.note)
     folder = None
     if validation.reproducer:
-        folder = settings.reproducers / (re.sub(r"[^\w.-]+", "_", row.program) + ".reproducer")
+        folder = options.reproducers / (re.sub(r"[^\w.-]+", "_", row.program) + ".reproducer")
         validation.reproducer.write(folder)
-    validation = replace(validation, checks=(*validation.checks, *notes))
-    if as_json:
-        print(json.dumps(_as_json(row, validation, errors, folder)))
-    cells, details = _as_text(row, task, validation, errors, folder)
-    return ValidatedRow(not validation.failure and not errors, cells, tuple(details))
+    return replace(validation, checks=(*validation.checks, *notes)), errors, folder
 
 
-def _show(found: Sequence[ValidatedRow], form: TableForm) -> None:
-    """Print a row for each result, and below the table the checks and errors."""
-    table = TextTable((names("program"), texts("trace"), texts("outcome")))
-    for outcome in found:
-        table.add(*outcome.cells)
-    form.show(table)
-    for outcome in found:
-        form.note("\n".join([outcome.cells[0], *(f"  {line}" for line in outcome.details)]))
-
-
-def _program(row: Result, task: Task, settings: Settings) -> Program:
+def _program(row: Result, task: Task, options: argparse.Namespace) -> Program:
     """Return a result's program with all of its known inputs, or with the runs of the command line."""
-    path = settings.program
-    program = load_elsewhere(row, path) if path else load_source(row, settings.beside)
+    program = load_source(row, options.result.parent, options.program)
     check_same(program, row)
     if not any(word.startswith(RUN) for word in row.source):
-        program = task.source().with_inputs(program, settings.inputs)
-    if not (settings.link and program.workload):
+        program = task.source().with_inputs(program, _names(options.inputs) or None)
+    if not (options.link and program.workload):
         return program
-    link = (*program.workload.link_arguments, *settings.link)
+    link = (*program.workload.link_arguments, *shlex.split(options.link))
     return replace(program, workload=replace(program.workload, link_arguments=link))
 
 
-def _check_program(
-    row: Result, task: Task, program: Program, settings: Settings
-) -> tuple[list[str], list[str]]:
-    """Return errors in the program itself, and notes on parts that could not be checked."""
-    check, names = task.checks.validator().check_program, settings.scrutiny.sanitizers
-    if not (check and names):
-        return [], []
-    return check(program, [word for word in row.source if not word.startswith(RUN)], names)
+def _show(found: Sequence[Shown], form: TableForm) -> None:
+    """Print a row for each result, and below the table the checks and errors."""
+    table = TextTable((names("program"), texts("trace"), texts("outcome")))
+    for cells, _ in found:
+        table.add(*cells)
+    form.show(table)
+    for cells, details in found:
+        form.note("\n".join([cells[0], *(f"  {line}" for line in details)]))
 
 
 def _as_text(
     row: Result, task: Task, validation: Validation, errors: Sequence[str], folder: Path | None
-) -> tuple[tuple[str, str, str], list[str]]:
-    """Return the cells of a result's row, and the lines below the table."""
+) -> Shown:
     steps = f"{len(row.trace)} step{'' if len(row.trace) == 1 else 's'}"
     what = f"{task.label(row.fallback)} was kept" if row.fallback else steps
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer

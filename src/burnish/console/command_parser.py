@@ -24,7 +24,7 @@ class CommandParser(argparse.ArgumentParser):
 
         Args:
             compiler: An example of the command with options for the compiler after --; "" if it takes none.
-            subcommand: Whether this is a subcommand's parser, which must report unknown words itself.
+            subcommand: Whether this is a subcommand's parser.
             options: The arguments of ArgumentParser.
         """
         options.setdefault("formatter_class", Paragraphs)
@@ -48,40 +48,34 @@ class CommandParser(argparse.ArgumentParser):
         ):
             for add in self._add_rest:
                 add()
-        read = self.parse_known_args if self._subparsers else self.parse_known_intermixed_args
-        try:
-            options, rest = read(list(words), None)
-        except argparse.ArgumentError as error:
-            raise self._wrong(error) from None
-        if rest:
-            raise self._unknown(rest)
-        return options
+        return self._read(
+            self.parse_known_args if self._subparsers else self.parse_known_intermixed_args, list(words), None
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """See ArgumentParser; a subcommand reports unknown words itself, to suggest its own options."""
         if not self._is_subcommand:
             return super().parse_known_args(args, namespace)
+        return self._read(super().parse_known_args, args, namespace), []
+
+    def _read(self, read: Callable[..., Any], words: Any, namespace: Any) -> argparse.Namespace:
         try:
-            options, rest = super().parse_known_args(args, namespace)
+            options, rest = read(words, namespace)
         except argparse.ArgumentError as error:
             raise self._wrong(error) from None
         if rest:
             raise self._unknown(rest)
-        return options, rest
+        found: argparse.Namespace = options
+        return found
 
     def error(self, message: str) -> Any:
-        """Raise an error of argparse's.
-
-        Raises:
-            InputError: always.
-        """
+        """Raise an error of argparse's as an InputError."""
         raise self._wrong(argparse.ArgumentError(None, message))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check a value against the choices: called by argparse."""
         if action.choices is not None and value not in action.choices:
-            kind = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
-            raise UnknownName.among(kind.lstrip("-").lower(), str(value), map(str, action.choices))
+            raise UnknownName.among(_name(action).lstrip("-").lower(), str(value), map(str, action.choices))
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert a value: called by argparse. The type's InputError gets the option's name."""
@@ -136,16 +130,16 @@ class Paragraphs(argparse.HelpFormatter):
         return "\n".join(super(Paragraphs, self)._fill_text(line, width, indent) for line in text.split("\n"))
 
 
-def whole_number(least: int, most: float = math.inf) -> Kind:
-    """Return an option type: a whole number in a range, both ends included."""
+def whole_number(least: int) -> Kind:
+    """Return an option type: a whole number, `least` or more."""
 
     def read(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
             number = None
-        if number is None or not least <= number <= most:
-            raise InputError(f"{text}: expected a whole number, {_range(least, most)}")
+        if number is None or number < least:
+            raise InputError(f"{text}: expected a whole number, {least} or more")
         return number
 
     return read
@@ -164,11 +158,7 @@ def positive(unit: str = "") -> Kind:
 
 
 def share(text: str) -> float:
-    """Read a number between 0 and 1, without both ends.
-
-    Raises:
-        InputError: the text is something else.
-    """
+    """Read a number between 0 and 1, without both ends."""
     number = _number(text)
     if not 0 < number < 1:
         raise InputError(f"{text}: expected a number between 0 and 1, such as 0.95")
@@ -186,10 +176,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def _range(least: int, most: float) -> str:
-    return f"{least} or more" if math.isinf(most) else f"{least} to {most:.0f}"
 
 
 def _name(action: argparse.Action) -> str:

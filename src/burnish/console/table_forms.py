@@ -117,9 +117,6 @@ class TableForm:
             _write(console, "\n".join([*_title(table, "\n{}"), *_plain(table)]))
 
 
-AS_TABLE = TableForm()
-
-
 def _column(table: TextTable, name: str) -> int | None:
     """Return the number of the column with a name or a unique prefix of one; None if there is none."""
     labels = [column.name.lower() for column in table.columns]

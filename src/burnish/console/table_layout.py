@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -58,11 +58,9 @@ def fitted(table: TextTable, width: int | None, dots: str = "…") -> Grid | Non
     grid = _natural(table)
     if width is None or grid.width <= width:
         return grid
-    for left_out in (False, True):
-        if left_out:
-            grid = _without_spare(grid)
-        if widths := _narrowed(grid, width):
-            return _shortened(grid, widths, dots)
+    for tried in (grid, _without_spare(grid)):
+        if widths := _narrowed(tried, width):
+            return _shortened(tried, widths, dots)
     return None
 
 
@@ -70,10 +68,8 @@ def lines_of_rows(table: TextTable, width: int, dots: str = "…") -> list[str]:
     """Return the rows with one cell per line, for widths that are too narrow for the table."""
     label = max((cell_len(column.name) for column in table.columns if column.heading), default=0)
     label = min(label, width // 3)
-    blocks = [
-        lines for row in _once(table.rows, table.columns) if (lines := _block(row, table, label, width, dots))
-    ]
-    return "\n\n".join("\n".join(lines) for lines in blocks).split("\n")
+    blocks = (_block(row, table, label, width, dots) for row in _once(table.rows, table.columns))
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines).split("\n")
 
 
 def _block(row: TableRow, table: TextTable, label: int, width: int, dots: str) -> list[str]:
@@ -83,20 +79,20 @@ def _block(row: TableRow, table: TextTable, label: int, width: int, dots: str) -
             continue
         heading = shortened(column.name, label, dots) if column.heading else ""
         room = max(width - label - GAP, LEAST_HEADING)
-        if column.kind == "figure":
-            parts = [text]
-        elif column.kind == "name":
-            parts = [shortened(text, room, dots)]
-        else:
-            parts = textwrap.wrap(text, room)
-        first = heading + " " * (label - cell_len(heading) + GAP)
         if column.kind == "figure" and cell_len(text) > room:  # not shortened, on a line of its own
             lines += [heading, f"  {text}"]
         else:
-            lines += [
-                f"{first if not number else ' ' * (label + GAP)}{part}" for number, part in enumerate(parts)
-            ]
+            first, *others = _parts(text, column, room, dots)
+            lines.append(heading + " " * (label - cell_len(heading) + GAP) + first)
+            lines += [" " * (label + GAP) + part for part in others]
     return lines
+
+
+def _parts(text: str, column: Column, width: int, dots: str) -> list[str]:
+    """Return the lines of a cell in a column of some width."""
+    if column.kind == "figure" or cell_len(text) <= width:
+        return [text]
+    return [shortened(text, width, dots)] if column.kind == "name" else textwrap.wrap(text, width)
 
 
 def _natural(table: TextTable) -> Grid:
@@ -151,47 +147,37 @@ def _least(grid: Grid) -> list[int]:
     least = []
     for number, column in enumerate(grid.columns):
         cells = [row.cells[number] for row in grid.rows]
-        widest = max(map(cell_len, cells), default=0)
-        if column.kind == "figure":
-            found = widest
-        elif column.kind == "name":
-            found = min(widest, LEAST_NAME)
-        else:
-            words = (word for cell in cells for word in cell.split())
-            found = min(widest, max(LEAST_TEXT, *map(cell_len, words), 0)) if widest else 0
+        found = max(map(cell_len, cells), default=0)
+        if column.kind == "name":
+            found = min(found, LEAST_NAME)
+        elif column.kind == "text":
+            found = min(
+                found, max([LEAST_TEXT, *(cell_len(word) for cell in cells for word in cell.split())])
+            )
         least.append(max(found, min(_lines_len(grid.headings[number]), LEAST_HEADING)))
     return least
 
 
 def _shortened(grid: Grid, widths: Sequence[int], dots: str) -> Grid:
     headings = tuple(
-        "\n".join(_heading(heading, width, dots))
+        "\n".join(
+            shortened(part, width, dots)
+            for line in heading.split("\n")
+            for part in textwrap.wrap(line, max(width, 1), break_long_words=False) or [""]
+        )
         for heading, width in zip(grid.headings, widths, strict=True)
     )
-    fit: list[Callable[[str, int], str]] = [
-        (lambda cell, width: shortened(cell, width, dots)) if column.kind == "name" else _wrapped
-        for column in grid.columns
-    ]
     rows = tuple(
         replace(
-            row, cells=tuple(do(cell, width) for do, cell, width in zip(fit, row.cells, widths, strict=True))
+            row,
+            cells=tuple(
+                "\n".join(_parts(cell, column, width, dots))
+                for cell, column, width in zip(row.cells, grid.columns, widths, strict=True)
+            ),
         )
         for row in grid.rows
     )
     return Grid(grid.columns, tuple(widths), headings, rows)
-
-
-def _heading(heading: str, width: int, dots: str) -> list[str]:
-    lines = [
-        part
-        for line in heading.split("\n")
-        for part in textwrap.wrap(line, max(width, 1), break_long_words=False) or [""]
-    ]
-    return [shortened(line, width, dots) for line in lines]
-
-
-def _wrapped(cell: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(cell, width)) if cell_len(cell) > width else cell
 
 
 def _lines_len(text: str) -> int:

@@ -63,11 +63,7 @@ class TextTable:
     _section: int = 0
 
     def add(self, *cells: str, group: Hashable = None) -> None:
-        """Add a row; consecutive rows of one group belong together.
-
-        Raises:
-            ValueError: the number of cells is not that of columns.
-        """
+        """Add a row; consecutive rows of one group belong together."""
         self._add(cells, len(self.rows) if group is None else ("group", group))
 
     def add_total(self, *cells: str, group: Hashable = None) -> None:

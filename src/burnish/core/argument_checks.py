@@ -11,11 +11,7 @@ from burnish.core.errors import InputError
 
 
 def names_in(argument: str, given: Any) -> tuple[str, ...]:
-    """Return a list of names as a tuple.
-
-    Raises:
-        InputError: `given` is a single text, or not iterable; the names in it are checked elsewhere.
-    """
+    """Return a list of names as a tuple, or raise InputError; the names in it are checked elsewhere."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         example = f"[{given!r}]" if isinstance(given, str) else "['name']"
         raise InputError(f"{argument}={given!r}: expected a list of names, such as {argument}={example}")
@@ -23,11 +19,7 @@ def names_in(argument: str, given: Any) -> tuple[str, ...]:
 
 
 def whole_number_in(argument: str, given: Any, least: int) -> int:
-    """Return a whole number.
-
-    Raises:
-        InputError: `given` is not a whole number, or is less than `least`.
-    """
+    """Return a whole number, `least` or more, or raise InputError."""
     try:
         number = operator.index(given)
     except TypeError:
@@ -38,11 +30,7 @@ def whole_number_in(argument: str, given: Any, least: int) -> int:
 
 
 def path_in(argument: str, given: Any, example: str) -> Path:
-    """Return a path.
-
-    Raises:
-        InputError: `given` is not a text or a path.
-    """
+    """Return a path, or raise InputError."""
     try:
         return Path(given)
     except TypeError:
@@ -50,10 +38,6 @@ def path_in(argument: str, given: Any, example: str) -> Path:
 
 
 def check_class(argument: str, given: Any, kind: type, example: str) -> None:
-    """Check the class of an argument.
-
-    Raises:
-        InputError: the argument is of another class.
-    """
+    """Raise InputError if an argument is of another class."""
     if not isinstance(given, kind):
         raise InputError(f"{argument}={given!r:.60}: expected {example}")

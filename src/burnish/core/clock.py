@@ -38,13 +38,9 @@ class WallClock:
 
 @dataclass(frozen=True)
 class ProcessorClock:
-    """Processor time of this process and its children; other processes do not advance it.
+    """Processor time of this process and its children; other processes do not advance it."""
 
-    Attributes:
-        before: The time that was used before this process began, in seconds.
-    """
-
-    before: float = 0.0
+    before: float = 0.0  # seconds that were used before this process began
 
     def now(self, processes: Iterable[int] = ()) -> float:
         """See Clock."""

@@ -51,11 +51,7 @@ def _reason(said: str, row: Mapping[str, Any], types: Mapping[str, str]) -> str:
 
 
 def json_object(line: str, what: str = "a JSON object") -> dict[str, Any]:
-    """Return the object that a line is.
-
-    Raises:
-        InputError: it is not `what`.
-    """
+    """Return the object that a line is, or raise InputError: it is not `what`."""
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:

@@ -17,16 +17,11 @@ from burnish.core.view import Mask, Observed
 
 @dataclass(frozen=True)
 class Prior:
-    """The probability that each action pays off, given the action before it.
+    """The probability that each action pays off, given the action before it."""
 
-    Attributes:
-        actions: The n actions.
-        probabilities: float64[1 + n, n]: row 0 at the beginning, row 1 + i after action i.
-            Each row sums to 1.
-    """
-
-    actions: tuple[str, ...]
+    actions: tuple[str, ...]  # n
     probabilities: NDArray[np.float64]
+    """[1 + n, n]: row 0 at the beginning, row 1 + i after action i; each row sums to 1."""
 
     def among(self, actions: Sequence[str]) -> Prior:
         """Return the prior of some actions; an unknown action gets the mean probability of all known ones."""

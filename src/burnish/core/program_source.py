@@ -68,23 +68,16 @@ class ProgramSource(ABC):
 
     @abstractmethod
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """Read one program.
+        """Read one program, by a name from `expand`.
 
-        Args:
-            name: From `expand`.
-            arguments: The compiler's own.
-            directory: The base of relative paths; the current folder by default.
+        `directory` is the base of relative paths; by default the current folder.
 
         Raises:
             InputError: the program does not exist, or cannot be used.
         """
 
     def open(self, text: str) -> Sequence[Program]:
-        """Return the programs that a text stands for; if there are many, each is read on access.
-
-        Raises:
-            InputError: see `expand` and `load`.
-        """
+        """Return the programs that a text stands for; if there are many, each is read on access."""
         names = self.expand(text)
         if names == [text]:
             return [self.load(text).program]
@@ -124,11 +117,7 @@ class ProgramSource(ABC):
         return text
 
     def link(self, programs: Sequence[Program]) -> Program:
-        """Link several programs into one.
-
-        Raises:
-            InputError: the task cannot link these programs.
-        """
+        """Link several programs into one, or raise InputError."""
         raise InputError(f"{len(programs)} programs: this task cannot link them into one")
 
     def with_runs(
@@ -137,10 +126,8 @@ class ProgramSource(ABC):
         """Return a program with the inputs that a user named with --run.
 
         Args:
-            program: The program, made of `names` with `arguments`.
+            program: The program, made of the sources `names` with the compiler's `arguments`.
             runs: The command line of each run: arguments, and perhaps '< FILE'.
-            names: The program's sources.
-            arguments: The compiler's own.
 
         Raises:
             InputError: programs of this task do not run with arguments.

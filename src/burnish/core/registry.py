@@ -53,8 +53,7 @@ def task_for(texts: Sequence[str], name: str | None = None) -> Task:
     """Return the task of a name; for None, the first task whose source takes all `texts`.
 
     Raises:
-        InputError: no task takes all texts.
-        UnknownName: there is no such task.
+        InputError: no task takes all texts; its subclass UnknownName: there is no such task.
     """
     if name is not None:
         return load_task(name)
@@ -84,11 +83,7 @@ def program_kinds() -> str:
 
 @cache
 def _own() -> dict[str, EntryPoint]:
-    """Return burnish's own tasks, in the order of its pyproject.toml; reads only burnish's metadata.
-
-    Raises:
-        InputError: burnish is not installed, or its installed version is too old to declare tasks.
-    """
+    """Return burnish's own tasks, in the order of its pyproject.toml; reads only burnish's metadata."""
     try:
         found = {point.name: point for point in distribution("burnish").entry_points if point.group == GROUP}
     except PackageNotFoundError:

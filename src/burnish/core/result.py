@@ -43,11 +43,7 @@ class Result:
     """The program itself, if requested: see burnish.evaluation.bundle."""
 
     def ratio(self, baseline: str) -> float:
-        """Return baseline cost / cost: above 1 if burnish is better.
-
-        Raises:
-            UnknownName: the result has no such baseline.
-        """
+        """Return baseline cost / cost, above 1 if burnish is better, or raise UnknownName."""
         if baseline not in self.baselines:
             raise UnknownName.among("baseline", baseline, self.baselines)
         return self.baselines[baseline] / self.cost
@@ -58,9 +54,5 @@ class Result:
 
     @classmethod
     def from_json(cls, line: str) -> Result:
-        """Read a result that to_json wrote.
-
-        Raises:
-            InputError: the line is not a result of this version.
-        """
+        """Read a result that to_json wrote, or raise InputError."""
         return decode(cls, line, "a result")

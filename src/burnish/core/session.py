@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from burnish.core.errors import IllegalAction, InputError, UnknownName, nearest
 from burnish.core.objective import Limit, parse_objective
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
-from burnish.core.view import Mask, Observed, Start, Step, View, first_places, places
+from burnish.core.view import Mask, Observed, Start, Step, View
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Session(ABC):
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Apply one action; return False if the compiler reports no change, though the report may be wrong.
 
+        The trace's new entry may be at another site, as with a cursor.
+
         Raises:
             IllegalAction: the action does not apply here; the state is unchanged.
             CompilerCrash: the compiler gave up; outside a sandbox, this session is lost.
@@ -69,30 +72,21 @@ class Session(ABC):
 
     @abstractmethod
     def observe(self, space: str) -> Observed:
-        """Return the state as one of the task's observations.
-
-        Raises:
-            UnknownName: the task has no such observation.
-        """
+        """Return the state as one of the task's observations, or raise UnknownName."""
 
     @abstractmethod
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the same as `measure`, but only for the task's own objectives.
-
-        Raises:
-            UnknownName: the task has no such objective.
-        """
+        """Return the same as `measure` for one of the task's own objectives, or raise UnknownName."""
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return the same as `site_costs`, but only for the task's own objectives."""
+        """Return the same as `site_costs` for one of the task's own objectives."""
         return {site: self.cost(objective, site) for site in self.sites()}
 
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
         """Return the state's cost, above 0, or one site's share of the cost, 0 or above.
 
         Args:
-            objective: The text of one of the task's objectives, of a weighted one such as
-                'text-bytes^0.7*seconds^0.3', or of one with limits: 'loaded-bytes while slowdown<=1.05'.
+            objective: The text of an objective: see burnish.core.objective.
             site: A name from `sites()`, or "" for the whole program.
 
         Raises:
@@ -131,11 +125,8 @@ class Session(ABC):
     def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
         """Return each site's own cost; {} if sites have no costs of their own.
 
-        If these costs add up to the program's, each site can be decided independently.
-
-        Args:
-            objective: See `measure`.
-            priced: Add the prices of shares under program-wide limits; see `prices`.
+        If these costs add up to the program's, each site can be decided independently. With `priced`, they
+        include the prices of shares under program-wide limits; see `prices`.
         """
         formula = parse_objective(objective)
         by_name = {name: self.costs(name) for name in formula.exponents}
@@ -175,20 +166,11 @@ class Session(ABC):
         return ()
 
     def part(self, site: str, objective: str) -> Part | None:
-        """Return a site as an independent program; None if that is impossible.
-
-        Args:
-            site: A name from `sites()`.
-            objective: The objective that will be measured there.
-        """
+        """Return a site as an independent program, to measure an objective; None if that is impossible."""
         return None
 
     def object_code(self) -> bytes:
-        """Return the state as an object file, for linking and running.
-
-        Raises:
-            InputError: the task makes no object files.
-        """
+        """Return the state as an object file, for linking and running; InputError: the task makes none."""
         raise InputError(f"{type(self).__name__} does not make object files, so its programs cannot be run")
 
     def fork(self) -> Session:
@@ -225,23 +207,11 @@ class Session(ABC):
             raise
 
     def index(self, action: str) -> int:
-        """Return an action's index.
-
-        Raises:
-            UnknownName: the task has no such action.
-        """
+        """Return an action's index, or raise UnknownName."""
         try:
             return self._index[action]
         except KeyError:
             raise UnknownName.among("action", action, self.actions) from None
-
-    def start(self, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
-        """Find the first sites, observe, measure, find the legal actions, and call `baselines`."""
-        sites = first_places(self, view.site_count)
-        observed = tuple(self.observe(name) for name in view.observations)
-        costs = tuple(baseline() for baseline in baselines)
-        cost = math.nan if view.objective is None else self.measure(view.objective)
-        return Start(sites, observed, cost, self.mask(sites), costs, self.question())
 
     def begin_fork(
         self, view: View, baselines: Sequence[Callable[[], float]] = ()
@@ -250,34 +220,15 @@ class Session(ABC):
 
         def finish() -> tuple[Session, Start]:
             copy = self.fork()
-            return copy, copy.start(view, baselines)
+            return copy, make_start(copy, view, baselines)
 
         return finish
-
-    def act(self, action: int, site: str = WHOLE_PROGRAM) -> tuple[bool, str]:
-        """Apply, and also return the trace's entry; its site may differ from `site`, as with a cursor."""
-        return self.apply(action, site), self.trace[-1]
-
-    def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
-        """Apply, observe, measure and find the legal actions at some sites.
-
-        Args:
-            action: The action to apply.
-            site: The site of the action.
-            view: The observations, the objective and the number of sites.
-            sites: The sites of the last start or step, the whole program first.
-        """
-        changed, text = self.act(action, site)
-        cost = None if view.objective is None else self.measure(view.objective)
-        sites, mask = places(self, sites, view.site_count)
-        observed = tuple(self.observe(name) for name in view.observations)
-        return Step(changed, observed, cost, mask, sites, text, self.question())
 
     def question(self) -> str:
         """Return the site that the compiler asks about; "" if it asks nothing.
 
         While there is a question, an action on the whole program that is legal at that site answers it. The
-        entry that `act` returns then names the site. Each open question is one of `sites()`. The compiler
+        trace's entry then names the site. Each open question is one of `sites()`. The compiler
         itself answers the questions that are left open, so any state can be measured.
         """
         return ""
@@ -287,12 +238,13 @@ class Session(ABC):
         answerer, entries = made(make), list[str]()
         while self.question():
             observed = tuple(self.observe(name) for name in answerer.observations)
-            entries.append(self.act(int(answerer(observed, self.legal())))[1])
+            self.apply(int(answerer(observed, self.legal())))
+            entries.append(self.trace[-1])
         return tuple(entries)
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
-        """Return a function that makes a step; a sandbox begins the step at once."""
-        return partial(self.step, action, site, view, sites)
+        """Return a function that makes a step: see `make_step`; a sandbox begins the step at once."""
+        return partial(make_step, self, action, site, view, sites)
 
     def mask(self, sites: Sequence[str]) -> Mask:
         """Return the masks of legal actions at `sites`, concatenated: bool[len(sites) * n]."""
@@ -313,3 +265,50 @@ class Session(ABC):
     def record(self, action: int, site: str) -> None:
         """Append an applied action to the trace."""
         self.trace.append(entry(self.actions[action], site))
+
+
+def make_start(session: Session, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
+    """Find the first sites, observe, measure, find the legal actions, and call `baselines`."""
+    sites = first_places(session, view.site_count)
+    observed = tuple(session.observe(name) for name in view.observations)
+    costs = tuple(baseline() for baseline in baselines)
+    cost = math.nan if view.objective is None else session.measure(view.objective)
+    return Start(sites, observed, cost, session.mask(sites), costs, session.question())
+
+
+def make_step(session: Session, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
+    """Apply an action at a site, observe, measure and find the legal actions.
+
+    `sites` are those of the last start or step, the whole program first.
+    """
+    changed, text = session.apply(action, site), session.trace[-1]
+    cost = None if view.objective is None else session.measure(view.objective)
+    sites, mask = places(session, sites, view.site_count)
+    observed = tuple(session.observe(name) for name in view.observations)
+    return Step(changed, observed, cost, mask, sites, text, session.question())
+
+
+def first_places(session: Session, count: int) -> tuple[str, ...]:
+    """Return the whole program and the first of its sites, at most `count`."""
+    return (WHOLE_PROGRAM, *(session.sites()[:count] if count else ()))
+
+
+def places(session: Session, sites: tuple[str, ...], count: int) -> tuple[tuple[str, ...], Mask]:
+    """Return the sites after a step, each in its slot as before (see Step), and the legal actions there."""
+    mask = session.mask(sites)
+    if not count or not _has_room(sites, mask, count):
+        return sites, mask
+    found = session.sites()
+    there, new = {WHOLE_PROGRAM, *found}, iter([site for site in found if site not in sites])
+    kept = [site if site in there else next(new, site) for site in sites]
+    now = (*kept, *islice(new, 1 + count - len(kept)))
+    return now, mask if now == sites else session.mask(now)
+
+
+def _has_room(sites: tuple[str, ...], mask: Mask, count: int) -> bool:
+    """Return whether a new site would get a slot: one is unused, or has no legal action."""
+    if len(sites) <= count:
+        return True
+    # Bytes are searched five times as fast as by an array's any() and all().
+    length, legal = len(mask) // len(sites), mask.tobytes()
+    return any(1 not in legal[i : i + length] for i in range(length, len(mask), length))

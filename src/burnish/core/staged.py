@@ -109,8 +109,8 @@ class StagedSession(Session):
             self.record(action, site)
             changed = True  # other actions are legal now
         else:
-            changed, text = self.session.act(self._local[action], site)
-            self.trace.append(text)
+            changed = self.session.apply(self._local[action], site)
+            self.trace.append(self.session.trace[-1])
         self._last = None
         return changed
 
@@ -193,18 +193,13 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
     The actions are those of all tasks, and one per stage that begins it, such as `begin(llvm_passes)`.
     Programs, baselines and behaviour come from the first task. Objectives, output files and the presentation
     come from the last task. The observations are those that all tasks share, and `stage`.
-
-    Args:
-        name: The new task's name.
-        first: The task that opens the program.
-        stages: The stages after it.
-        version: The new task's version: bumped when results could change.
     """
     tasks = (first, *(stage.task for stage in stages))
     last = tasks[-1]
     as_it_is = tuple(replace(stage, default=()) for stage in stages)
     texts = itertools.chain(first.actions, *((stage.begin, *stage.task.actions) for stage in stages))
     actions = tuple(dict.fromkeys(texts))  # a text that several tasks have is one action
+    steps = [task.max_steps for task in tasks]
     return replace(
         last,
         name=name,
@@ -218,7 +213,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
             for baseline, opener in first.baselines.items()
         },
         reference=first.reference,
-        max_steps=_max_steps(tasks),
+        max_steps=None if None in steps else sum(filter(None, steps)) + len(stages),
         hints=replace(
             last.hints,
             max_trace=sum(task.hints.max_trace for task in tasks) + len(stages),
@@ -278,10 +273,10 @@ def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:
     return dict(sorted((same | {STAGE: stage}).items(), key=lambda item: item[1].kind != "array"))
 
 
-def _alike(one: Observation, other: Observation) -> bool:
-    """Return whether two observations differ in their descriptions only."""
-    plain = [replace(item, description="", columns=tuple(item.columns)) for item in (one, other)]
-    return plain[0] == plain[1]
+def _alike(*observations: Observation) -> bool:
+    """Return whether observations differ in their descriptions only."""
+    one, other = (replace(item, description="", columns=tuple(item.columns)) for item in observations)
+    return one == other
 
 
 def _initial_traces(first: Task, stages: Iterable[Stage]) -> tuple[Trace, ...]:
@@ -291,12 +286,6 @@ def _initial_traces(first: Task, stages: Iterable[Stage]) -> tuple[Trace, ...]:
         own = [*stage.task.hints.initial_traces, ()]
         traces = [(*trace, stage.begin, *more) for more in own for trace in traces]
     return tuple(traces[:INITIAL_TRACES])
-
-
-def _max_steps(tasks: Sequence[Task]) -> int | None:
-    """Return the sum of all stages' steps and `begin` actions; None if a stage has no limit."""
-    known = [task.max_steps for task in tasks if task.max_steps is not None]
-    return sum(known) + len(tasks) - 1 if len(known) == len(tasks) else None
 
 
 def _toolchain(tasks: Sequence[Task]) -> Mapping[str, str]:

@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from burnish.core.behaviour import Behaviour
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import Objective, Observation, parse_objective
 from burnish.core.program import Program
 from burnish.core.program_source import FileSource, ProgramSource
 from burnish.core.result import Result
 from burnish.core.session import Session
-from burnish.core.setting import Setting
 from burnish.core.trace import Trace
-from burnish.core.validator import Validator
+from burnish.core.validator import Behaviour, Validator
 
 Opener = Callable[[Program], Session]
 Emitter = Callable[[Session, tuple[str, ...], str], bytes]
@@ -36,6 +34,25 @@ class Presentation:
 
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
     former_title: str = ""  # the title of older Gymnasium ids, which stay valid
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of the command line and a key of a result's options; its value is always stored as text."""
+
+    name: str  # the key in Task.options
+    description: str  # for --help
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+    several: bool = False  # may be repeated; the values are joined with commas
+    switch: tuple[str, str] | None = None  # an option without a value, and the value set: ("no-x", "False")
+    default: str | None = None  # None: the task's own default
+    note: str = ""  # note in results with another value, such as "left out: {}"
+
+    @property
+    def option(self) -> str:
+        """The option of the command line, without leading dashes."""
+        return self.switch[0] if self.switch else self.name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -224,19 +241,11 @@ class Task:
         return tuple(name for name, objective in self.objectives.items() if objective.exact)
 
     def observation(self, name: str | None = None) -> Observation:
-        """Return an observation by its name; None: the default.
-
-        Raises:
-            UnknownName: the task has no such observation.
-        """
+        """Return an observation by its name (None: the default), or raise UnknownName."""
         return _look_up("observation", self.observations, name)
 
     def baseline(self, name: str) -> Opener:
-        """Return the opener of a baseline.
-
-        Raises:
-            UnknownName: the task has no such baseline.
-        """
+        """Return the opener of a baseline, or raise UnknownName."""
         return _look_up("baseline", self.baselines, name)
 
 

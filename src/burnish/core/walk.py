@@ -37,11 +37,7 @@ def reached(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Sessi
 
 @contextmanager
 def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterator[Session]:
-    """Yield the session of `reached`, which is closed at the end.
-
-    Raises:
-        CompilerCrash, IllegalAction, UnknownName: see `reached`.
-    """
+    """Yield the session of `reached`, which is closed at the end."""
     session = reached(root, trace, skip_illegal=skip_illegal)
     try:
         yield session
@@ -50,11 +46,7 @@ def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterato
 
 
 def cost_after(root: Session, trace: Trace, objective: str) -> float:
-    """Return the cost of the state after a trace; entries that are illegal in their state are skipped.
-
-    Raises:
-        CompilerCrash: the compiler crashes or gives up.
-    """
+    """Return the cost of the state after a trace; entries that are illegal in their state are skipped."""
     with after(root, trace, skip_illegal=True) as session:
         return session.measure(objective)
 
@@ -75,4 +67,4 @@ def act_entry(session: Session, text: str) -> tuple[bool, str]:
         UnknownName: there is no such action.
     """
     site, action = split_entry(text)
-    return session.act(session.index(action), site)
+    return session.apply(session.index(action), site), session.trace[-1]

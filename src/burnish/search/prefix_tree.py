@@ -15,10 +15,9 @@ from burnish.core.errors import IllegalAction
 from burnish.core.guide import State
 from burnish.core.objective import Objective
 from burnish.core.recent import Recent
-from burnish.core.session import Session
+from burnish.core.session import Session, first_places
+from burnish.core.session import places as places_after
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
-from burnish.core.view import first_places
-from burnish.core.view import places as places_after
 from burnish.core.walk import act_entry
 from burnish.search.space import Ask, Evaluation
 

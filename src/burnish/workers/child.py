@@ -30,7 +30,7 @@ from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory, InputError
 from burnish.core.program import Program
-from burnish.core.session import Session
+from burnish.core.session import Session, make_start, make_step
 from burnish.core.trace import Trace
 from burnish.core.view import Start, View
 
@@ -123,6 +123,11 @@ def call_session(
     return getattr(sessions[key], method)(*arguments, **(named or {}))
 
 
+def apply_session(key: int, action: int, site: str) -> tuple[bool, str]:
+    """Apply an action, and return whether a change was reported, and the trace's entry."""
+    return sessions[key].apply(action, site), sessions[key].trace[-1]
+
+
 def step_session(
     key: int,
     action: int,
@@ -134,7 +139,7 @@ def step_session(
 
     Unchanged sites are returned as None.
     """
-    step = sessions[key].step(action, site, _view(*view), sites)
+    step = make_step(sessions[key], action, site, _view(*view), sites)
     return (*step[:4], None if step.sites == sites else step.sites, *step[5:])
 
 
@@ -153,7 +158,7 @@ def start_session(
     if opening:
         open_session(key, *opening)
     fork_session(key, copy)
-    return sessions[copy].start(*arguments)
+    return make_start(sessions[copy], *arguments)
 
 
 def close_session(key: int) -> None:
@@ -240,7 +245,7 @@ def _helpers() -> ThreadPoolExecutor:
 
 def _keys(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the numbers of a call's sessions."""
-    if function in (step_session, call_session, open_session, close_session):
+    if function in (step_session, apply_session, call_session, open_session, close_session):
         return arguments[:1]
     return arguments[:2] if function in (fork_session, start_session) else ()
 

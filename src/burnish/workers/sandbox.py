@@ -90,7 +90,7 @@ class Sandbox(Session):
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """See Session."""
         action = action_number(action, self.actions)
-        changed, text = self._run(child.call_session, "act", (action, site), changes=True)()
+        changed, text = self._run(child.apply_session, action, site, changes=True)()
         self.trace.append(text)
         return bool(changed)
 
@@ -100,12 +100,8 @@ class Sandbox(Session):
         self.trace += entries
         return entries
 
-    def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
-        """See Session; one round trip."""
-        return self.begin_step(action, site, view, sites)()
-
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
-        """See Session; all errors are raised by the returned function."""
+        """See Session; one round trip, and all errors are raised by the returned function."""
         plain = view.observations, view.objective, view.site_count
         begun = self._run(child.step_session, action, site, plain, sites, changes=True)
 

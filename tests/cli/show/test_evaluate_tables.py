@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from burnish.cli.show.evaluate_tables import print_tables
+from burnish.cli.show.evaluate_folder import print_tables
+from burnish.console.table_forms import TableForm
 from tests.evaluation.rows import row
 
 
@@ -18,7 +19,7 @@ def lines(text: str) -> list[list[str]]:
 def test_c_and_cpp_are_below_each_method(capsys: pytest.CaptureFixture[str]) -> None:
     costs = {"a.c": (50.0, 100.0), "b.cc": (25.0, 100.0), "c.cc": (100.0, 50.0)}
     rows = [row(name, cost[i], method="mn"[i]) for i in range(2) for name, cost in costs.items()]
-    print_tables(rows, confidence=0.95)
+    print_tables(rows, confidence=0.95, form=TableForm())
     found = lines(capsys.readouterr().out)
     start = found.index(["m", "2.000"])
     assert found[start : start + 3] == [["m", "2.000"], ["C: 1", "2.000"], ["C++: 2", "2.000"]]
@@ -26,7 +27,7 @@ def test_c_and_cpp_are_below_each_method(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_programs_of_one_language_have_one_row(capsys: pytest.CaptureFixture[str]) -> None:
-    print_tables([row("a.c", 50.0), row("b.c", 50.0)], confidence=0.95)
+    print_tables([row("a.c", 50.0), row("b.c", 50.0)], confidence=0.95, form=TableForm())
     assert "C: " not in capsys.readouterr().out
 
 
@@ -36,7 +37,9 @@ def test_what_was_compared_is_said_of_those_alone_that_were(capsys: pytest.Captu
         "a.c": ("the same state", "outputs equal"),
         "b.c": ("the same state", "outputs were not compared"),
     }
-    print_tables([row(name, 50.0, checks=found) for name, found in checks.items()], confidence=0.95)
+    print_tables(
+        [row(name, 50.0, checks=found) for name, found in checks.items()], confidence=0.95, form=TableForm()
+    )
     shown = capsys.readouterr().out.splitlines()
     assert "The same state." in shown
     assert "Outputs equal (1 of 2 results: a.c)." in shown

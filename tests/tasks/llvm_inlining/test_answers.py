@@ -86,7 +86,8 @@ def test_an_action_on_the_whole_program_answers_what_is_asked() -> None:
     session = open_inlining(module())
     for site in (SMALL_1, LARGE, SMALL_2):
         assert session.question() == session.observe("question") == site
-        assert session.act(LEAVE)[1] == f"{site}: leave"
+        session.apply(LEAVE)
+        assert session.trace[-1] == f"{site}: leave"
     assert (session.question(), session.sites()) == ("", ())
     assert not session.legal().any()
     with pytest.raises(IllegalAction, match="nothing is legal there"):

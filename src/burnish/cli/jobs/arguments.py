@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser, asks_for_help
 from burnish.core.errors import InputError
 from burnish.core.registry import default_task, load_task, program_kinds, task_names
-from burnish.core.setting import Setting
-from burnish.core.task import Task
+from burnish.core.task import Setting, Task
 from burnish.policies import find as policies
 from burnish.workers.worker import GIB, Limits
 
@@ -22,18 +21,12 @@ DEST = "setting "  # prefix of a setting's name in the parsed options
 def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Split arguments at the first double dash: the command's own words, and the compiler's."""
     words = list(arguments)
-    if "--" not in words:
-        return words, ()
-    cut = words.index("--")
+    cut = words.index("--") if "--" in words else len(words)
     return words[:cut], tuple(words[cut + 1 :])
 
 
 def task_asked_for(words: Sequence[str]) -> Task | None:
-    """Return the task that --task names; other options depend on it.
-
-    Raises:
-        UnknownName: there is no such task.
-    """
+    """Return the task that --task names; other options depend on it."""
     for word, following in itertools.pairwise((*words, "")):
         if word == TASK or word.startswith(f"{TASK}="):
             return load_task(word.partition("=")[2] or following)
@@ -49,15 +42,12 @@ def programs_help(words: Sequence[str]) -> str:
 
 
 def add_task(parser: CommandParser, words: Sequence[str], *, goals: bool = False) -> None:
-    """Add --task, and the settings of tasks.
+    """Add --task, and the settings of tasks; with `goals`, also those of objectives.
 
-    Args:
-        parser: The parser to extend.
-        words: The words that it will parse.
-        goals: Also add the settings of objectives, which only `burnish optimize` uses.
+    `words` are those that the parser will parse.
     """
-    names = "the task, a name of burnish tasks; default: the first one that takes the programs"
-    parser.add_argument(TASK, metavar="TASK", help=names)
+    text = "the task, a name of burnish tasks; default: the first one that takes the programs"
+    parser.add_argument(TASK, metavar="TASK", help=text)
     add_settings(parser, words, goals=goals)
 
 
@@ -97,11 +87,7 @@ def _add_setting(parser: argparse._ActionsContainer, setting: Setting) -> None:
 
 
 def given_settings(options: argparse.Namespace, task: Task) -> dict[str, str]:
-    """Return the given values of a task's settings; see Task.configured.
-
-    Raises:
-        InputError: a setting of another task was given.
-    """
+    """Return the given values of a task's settings; see Task.configured."""
     return _given(options, task, task.settings.settings)
 
 
@@ -130,15 +116,9 @@ def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -
 
 
 def add_limits(parser: CommandParser, unit: str = "action") -> None:
-    """Add the limits of worker processes.
-
-    Args:
-        parser: The parser to extend.
-        unit: The unit of work that the deadline is for, in a word that users know.
-    """
-    add = parser.add_argument
-    help_text = f"for one {unit}; default: 60"
-    add("--deadline", type=SECONDS, default=60.0, metavar="SECONDS", help=help_text)
+    """Add the limits of worker processes; `unit` is the work that the deadline is for, as users call it."""
+    add, text = parser.add_argument, f"for one {unit}; default: 60"
+    add("--deadline", type=SECONDS, default=60.0, metavar="SECONDS", help=text)
     add("--memory", type=GIBIBYTES, default=4.0, metavar="GIB", help="of a worker; default: 4")
 
 
@@ -150,5 +130,5 @@ def limits_of(options: argparse.Namespace) -> Limits:
 def announce_policy(name: str, task: Task, objective: str) -> None:
     """Print a note on standard error if the policy that guides a search was made for another objective."""
     if other := policies.made_for(name, task, objective):
-        what = f"the policy that guides the search was trained for {other}, not for {objective}"
-        print(f"burnish: {what}", file=sys.stderr)
+        text = f"burnish: the policy that guides the search was trained for {other}, not for {objective}"
+        print(text, file=sys.stderr)

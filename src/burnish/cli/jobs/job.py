@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
-from burnish.cli.jobs.outputs import make_folders
-from burnish.cli.jobs.overwriting import note_written
+from burnish.cli.jobs.outputs import make_folders, note_written
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
@@ -16,8 +14,7 @@ from burnish.evaluation.bundle import bundled
 from burnish.evaluation.report.graph_files import writer_of
 from burnish.evaluation.report.search_graph import Recorder, graph_of
 from burnish.files import write_atomically
-from burnish.policies import find as policies
-from burnish.search import DEFAULT, Budget, Progress
+from burnish.search import Budget, Progress
 from burnish.search.problem import Problem
 from burnish.workers.worker import Limits
 
@@ -37,35 +34,18 @@ class Job:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Settings of a search."""
+    """Settings of the searches for all programs."""
 
     budget: Budget
     objective: str
-    method: str = DEFAULT
-    policy: str = policies.DEFAULT
-    seed: int = 0
-    workers: int | None = None  # None: one for each core
-    memory: Path | None = None  # see burnish.search.memory
+    strategy: Strategy = field(default_factory=Strategy)
     limits: Limits = Limits()
     bundle: bool = False  # True: the result includes the program
     graph: Path | None = None  # file for a drawing of all evaluations
 
 
-class Watcher(Protocol):
-    """An observer of a search."""
-
-    def reference(self, name: str, cost: float) -> None:
-        """Receive the name and cost of the reference, when the search begins."""
-
-    def note(self, text: str) -> None:
-        """Receive a text on the current activity, before or after the search."""
-
-    def __call__(self, progress: Progress) -> None:
-        """Receive the progress after an evaluation."""
-
-
-def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher) -> Result:
-    """Optimize a program, and write the search's graph if the settings ask for it.
+def search_job(task: Task, job: Job, settings: SearchSettings, callbacks: Callbacks) -> Result:
+    """Optimize a program, and draw all evaluations as a graph if the settings ask for it.
 
     Raises:
         InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimization.
@@ -76,44 +56,31 @@ def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher)
     def tell(progress: Progress) -> None:
         if settings.graph:
             recorder(progress.latest)
-        watcher(progress)
+        if callbacks.progress:
+            callbacks.progress(progress)
 
-    result = optimize(
-        problem,
-        replace(settings.budget, workers=settings.workers),
-        strategy=Strategy(settings.method, settings.policy, settings.seed, settings.memory),
-        callbacks=Callbacks(lambda name, cost: watcher.reference(task.label(name), cost), tell, watcher.note),
-    )
+    def reference(name: str, cost: float) -> None:
+        callbacks.reference(task.label(name), cost)
+
+    told = Callbacks(reference, tell, callbacks.note)
+    result = optimize(problem, settings.budget, strategy=settings.strategy, callbacks=told)
     if settings.graph:
-        watcher.note(f"drawing {settings.graph}")
-        _write_graph(settings.graph, problem, recorder, result)
+        callbacks.note(f"drawing {settings.graph}")
+        cost = result.baselines.get(task.reference, result.cost)
+        session = problem.open()
+        try:
+            graph = graph_of(session, recorder.evaluations.values(), problem.goal, cost)
+        finally:
+            session.shutdown()
+        write_atomically(settings.graph, writer_of(settings.graph)(graph).encode())
     bundle = bundled(job.program, job.variants) if settings.bundle else {}
     return replace(result, source=job.source, bundle=bundle)
 
 
-def _write_graph(path: Path, problem: Problem, recorder: Recorder, result: Result) -> None:
-    """Write all evaluations as a graph, in the format of the file's suffix.
-
-    Raises:
-        InputError: the file cannot be written.
-        CompilerCrash: the compiler crashes on the program.
-    """
-    goal = problem.goal
-    reference = result.baselines.get(problem.task.reference, result.cost)
-    session = problem.open()
-    try:
-        graph = graph_of(session, recorder.evaluations.values(), goal, reference)
-    finally:
-        session.shutdown()
-    write_atomically(path, writer_of(path)(graph).encode())
-
-
 def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
-    """Write the optimized program, or the fallback, in the format of the output's suffix.
+    """Write the optimized program, or the fallback, and return the task's description of that state.
 
-    Files that the task writes beside the output are overwritten if they exist.
-
-    Return the task's description of that state; "" if it has none.
+    The output's suffix is the format. Files that the task writes beside the output are overwritten.
 
     Raises:
         InputError: the folder no longer exists, or the disk is full.

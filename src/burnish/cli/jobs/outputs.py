@@ -1,7 +1,12 @@
-"""Paths of outputs: they keep the tree of the inputs, and never overwrite an input or each other."""
+"""Paths of outputs: they keep the tree of the inputs, and never overwrite an input or each other.
+
+Of files that a user did not name, only those that burnish wrote are overwritten; it records their digests.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -9,6 +14,10 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.core.task import Task
+from burnish.files import default_cache
+
+MOST_BYTES = 1 << 20  # limit on the file of digests, 16,000 of them; above it, the newest half is kept
+SHOWN = 5  # files that an error message names
 
 
 class OutputPaths:
@@ -44,22 +53,19 @@ class OutputPaths:
             InputError: two outputs would be one file; an output would overwrite an input; the output has an
                 unknown suffix; or its folder does not exist.
         """
-        folder = None if output and self._is_file(output, given, names) else output or Path()
-        if folder is None:
-            assert output
+        if output and len(names) == 1 and list(given) == list(names) and not output.is_dir():
             self.check_file(output, names)
-            paths = [output]
-        else:
-            if not folder.is_dir() and (folder.exists() or folder.suffix in self.suffixes):
-                raise InputError(f"{folder}: expected a folder, for {len(names)} files")
-            root = self._root(given)
-            paths = [folder / self._below(name, root) for name in names]
+            return [output]
+        folder = output or Path()
+        if not folder.is_dir() and (folder.exists() or folder.suffix in self.suffixes):
+            raise InputError(f"{folder}: expected a folder, for {len(names)} files")
+        root = self._root(given)
+        paths = [folder / self._below(name, root) for name in names]
         self._check_apart(names, paths, names)
-        if folder:
-            try:
-                folder.mkdir(exist_ok=True)
-            except OSError as error:
-                raise InputError(f"{folder}: cannot make this folder: {error.strerror}") from None
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot make this folder: {error.strerror}") from None
         return paths
 
     def check_file(self, output: Path, names: Sequence[str]) -> None:
@@ -81,10 +87,6 @@ class OutputPaths:
                 f"{output}: its folder does not exist; make it first: mkdir -p {output.absolute().parent}"
             )
         self._check_apart(names[:1], [output], names)
-
-    def _is_file(self, output: Path, given: Sequence[str], names: Sequence[str]) -> bool:
-        alone = len(names) == 1 and list(given) == list(names)
-        return alone and not output.is_dir()
 
     def _root(self, given: Sequence[str]) -> Path:
         """Return the innermost folder with all given files and folders, and the files of given databases."""
@@ -131,6 +133,55 @@ def make_folders(output: Path, top: Path) -> None:
                 (top / folder).mkdir(exist_ok=True)
             except OSError as error:
                 raise InputError(f"{top / folder}: cannot write there: {error.strerror}") from None
+
+
+def note_written(content: bytes) -> None:
+    """Record the digest of a written file; if that fails, the next run needs --force."""
+    with contextlib.suppress(OSError):
+        path = _digests()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size > MOST_BYTES:
+            lines = path.read_text(encoding="ascii").splitlines(keepends=True)
+            path.write_text("".join(lines[len(lines) // 2 :]), encoding="ascii")
+        with path.open("a", encoding="ascii") as file:
+            file.write(_digest(content) + "\n")
+
+
+def check_not_in_the_way(paths: Sequence[Path]) -> None:
+    """Check that no files exist at these paths except files that burnish wrote.
+
+    Raises:
+        InputError: there are other files; the message names them and the option --force.
+    """
+    present = [path for path in paths if path.exists()]
+    if not present:
+        return
+    ours: set[str] = set()
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        ours = set(_digests().read_text(encoding="ascii").split())
+    others = [path for path in present if not _is_of(path, ours)]
+    if others:
+        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+        names = ", ".join(map(str, others[:SHOWN]))
+        raise InputError(
+            f"{names}{more}: burnish did not write {'this file' if len(others) == 1 else 'these files'}; "
+            "nothing was done: write elsewhere with -o, or over what is there with --force"
+        )
+
+
+def _is_of(path: Path, digests: set[str]) -> bool:
+    try:
+        return _digest(path.read_bytes()) in digests
+    except OSError:
+        return False
+
+
+def _digests() -> Path:
+    return default_cache() / "written"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _absolute(path: Path | str) -> Path:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
@@ -44,9 +43,7 @@ class Troubles:
     def __enter__(self) -> None:
         """Begin the work on one result."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if self._alone or not isinstance(error, InputError):
             return False
         print(f"burnish: error: {error}", file=sys.stderr, flush=True)
@@ -60,42 +57,38 @@ def task_of(row: Result) -> Task:
     Raises:
         UnknownName: there is no such task here, or it has another version.
     """
-    return task_named(row.task, row.options)
+    return load_task(row.task).configured(row.options)
 
 
-def task_named(name: str, options: Mapping[str, str]) -> Task:
-    """Return the task of a name, with options that differ from the defaults.
-
-    Raises:
-        UnknownName: there is no such task here, or it has another version.
-        InputError: the task has no such options.
-    """
-    return load_task(name).configured(options)
-
-
-def load_source(row: Result, beside: Path | None = None) -> Program:
-    """Load a result's program from the source that the result names, or from its bundle.
+def load_source(
+    row: Result, beside: Path | None = None, elsewhere: Path | None = None, arguments: Sequence[str] = ()
+) -> Program:
+    """Load a result's program from the source that the result names, from its bundle, or from another path.
 
     Args:
         row: The result.
         beside: The folder of the results' file. If a source does not exist relative to the current folder,
             it is read relative to `beside`, as are relative paths in the compiler's options.
+        elsewhere: The other path, if any; the program's digest does not depend on its path.
+        arguments: The compiler's options there; by default those of the result.
 
     Raises:
         InputError: the result names no source, or the program is not there.
     """
-    if not row.source and not row.bundle:
+    if not (row.source or row.bundle or elsewhere):
         raise InputError(f"{row.program}: the result does not have the path of its program; give --program")
     task = task_of(row)
-    source, (names, runs, arguments) = task.source(), _parts(row, task)
-    if program := unbundled(row, task.language):
-        workload = source.workload(names[0]) if names else None
-        program = replace(program, workload=workload)
+    source, (names, runs, its) = task.source(), _parts(row, task)
+    if elsewhere:
+        names, its = [str(elsewhere)], list(arguments) or its
+        program = source.load(names[0], its).program
+    elif bundled := unbundled(row, task.language):
+        program = replace(bundled, workload=source.workload(names[0]) if names else None)
     else:
         directory = _directory(source, names, beside)
-        programs = [source.load(name, arguments, directory).program for name in names]
+        programs = [source.load(name, its, directory).program for name in names]
         program = programs[0] if len(programs) == 1 else source.link(programs)
-    return source.with_runs(program, runs, names, arguments)
+    return source.with_runs(program, runs, names, its)
 
 
 def load_variants(row: Result, beside: Path | None = None) -> dict[str, Program]:
@@ -118,23 +111,6 @@ def load_variants(row: Result, beside: Path | None = None) -> dict[str, Program]
         baseline: source.link([own.get(baseline, one) for own, one in zip(variants, plain, strict=True)])
         for baseline in dict.fromkeys(baseline for own in variants for baseline in own)
     }
-
-
-def load_elsewhere(row: Result, path: Path, arguments: Sequence[str] = ()) -> Program:
-    """Load a result's program from another path; its digest does not depend on the path.
-
-    Args:
-        row: The result, whose options and runs are used.
-        path: The file.
-        arguments: The compiler's options; by default those of the result.
-
-    Raises:
-        InputError: the file does not exist or cannot be used.
-    """
-    task = task_of(row)
-    source, (_, runs, its) = task.source(), _parts(row, task)
-    program = source.load(str(path), arguments or its).program
-    return source.with_runs(program, runs, [str(path)], arguments or its)
 
 
 def check_same(program: Program, row: Result) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import signal
 import sys
 import threading
@@ -11,14 +11,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import FrameType, TracebackType
+from pathlib import Path
 from typing import Any, Self
 
-from burnish.cli.jobs.job import Job, SearchSettings, Watcher, search_job, write_output
-from burnish.cli.jobs.kept import KeptResults
+from burnish.cli.jobs.job import Job, SearchSettings, search_job, write_output
+from burnish.cli.jobs.results import read_results
 from burnish.core.errors import BurnishError, CompileError, InputError, MissingTool
 from burnish.core.result import Result
 from burnish.core.task import Task
+from burnish.evaluation import Callbacks
+from burnish.evaluation.confirm import toolchain
+from burnish.files import LineFile
+from burnish.policies import find as policies
 from burnish.search import Progress
 
 POLL_SECONDS = 0.2  # longest delay before the main thread handles Ctrl-C
@@ -35,9 +39,9 @@ class Item:
 class Screen:
     """Progress display; this base class shows only errors."""
 
-    def begin(self, item: Item, task: Task) -> Watcher:
-        """Return a watcher of one program's search."""
-        return Silent()
+    def begin(self, item: Item, task: Task) -> Callbacks:
+        """Return the callbacks of one program's search."""
+        return Callbacks()
 
     def end(self, item: Item) -> None:
         """Show that one more program is done."""
@@ -47,17 +51,53 @@ class Screen:
         print(text, file=sys.stderr, flush=True)
 
 
-class Silent:
-    """A Watcher that shows nothing."""
+class KeptResults:
+    """The file of --result, which gets rows as they come; an earlier run's rows are not computed again."""
 
-    def reference(self, name: str, cost: float) -> None:
-        """See Watcher."""
+    def __init__(self, path: Path, task: Task, settings: SearchSettings, *, resume: bool) -> None:
+        """Open the file; without `resume`, the first new row replaces all old ones.
 
-    def note(self, text: str) -> None:
-        """See Watcher."""
+        Raises:
+            InputError: the file cannot be written, or has something other than results.
+        """
+        self._task, self._settings, method = task, settings, settings.strategy.method
+        guide = policies.find_guide(settings.strategy.policy, task, settings.objective)
+        self._method = policies.named(method, guide[1] if guide else "")
+        self._file = LineFile(path, keep=resume)  # cuts off an incomplete last line
+        rows = read_results(path) if resume and path.stat().st_size else []
+        self._rows = {_key_of(row): row for row in rows}
 
-    def __call__(self, progress: Progress) -> None:
-        """See Watcher."""
+    def find(self, job: Job) -> Result | None:
+        """Return an earlier run's result for the same program, settings, budget and toolchain, or None."""
+        task, settings, seed = self._task, self._settings, self._settings.strategy.seed
+        search = (settings.objective, self._method, seed, settings.budget.text)
+        row = self._rows.get(_key(job.program.digest, task.id, task.options, *search, toolchain(task)))
+        if row and (row.program, row.source) != (job.program.name, job.source):  # a copy of the program
+            row = replace(row, program=job.program.name, source=job.source)
+            self.add(row)
+        return row
+
+    def add(self, row: Result) -> None:
+        """Append a result, which is a line of the file afterwards.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        self._file.append(row.to_json())
+        self._rows[_key_of(row)] = row
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _key_of(row: Result) -> str:
+    search = (row.objective, row.method, row.seed, row.budget)
+    return _key(row.digest, row.task, row.options, *search, row.toolchain)
+
+
+def _key(*parts: object) -> str:
+    return json.dumps(parts, sort_keys=True)
 
 
 @dataclass
@@ -96,23 +136,20 @@ class OptimizeRun:
             try:
                 if jobs == 1:
                     self._work(waiting, stop, main=True)
-                else:
-                    self._together(waiting, stop, min(jobs, len(self.items)))
+                else:  # threads wait for worker processes; as daemons they do not delay a second Ctrl-C
+                    work = partial(self._work, waiting, stop, main=False)
+                    count = min(jobs, len(self.items))
+                    threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+                    for thread in threads:
+                        thread.start()
+                    for thread in threads:
+                        while thread.is_alive():
+                            thread.join(POLL_SECONDS)
             except KeyboardInterrupt:
                 stop.asked = True
             self.interrupted = stop.asked
         if self._defect:
             raise self._defect
-
-    def _together(self, waiting: deque[int], stop: Interruption, jobs: int) -> None:
-        """Work in threads, which wait for worker processes; as daemons they do not delay a second Ctrl-C."""
-        work = partial(self._work, waiting, stop, main=False)
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(POLL_SECONDS)
 
     def _work(self, waiting: deque[int], stop: Interruption, *, main: bool) -> None:
         with suppress(IndexError):
@@ -139,27 +176,24 @@ class OptimizeRun:
     def _one(self, number: int, stop: Interruption, *, main: bool) -> None:
         item = self.items[number]
         stop.at_once = main
-        watcher = self.screen.begin(item, self.task)
-        watcher.note("compiling")
+        callbacks = self.screen.begin(item, self.task)
+        callbacks.note("compiling")
         job = item.load()
-        result = self._found_before(number, job)
+        with self._lock:
+            result = self.kept.find(job) if self.kept else None
+            if result:
+                self.results[number] = result
+                self.again.add(number)
         if result is None:
-            phase = _Phase(watcher, stop, main)
-            result = search_job(self.task, job, self.settings, phase)
+            phase = _Phase(callbacks, stop, main)
+            told = Callbacks(phase.reference, phase, phase.note)
+            result = search_job(self.task, job, self.settings, told)
             if phase.cut:
                 result = replace(result, budget="")  # not a result of the whole budget
             self._keep(number, job, result, stop, new=True)
         elif not job.output.exists():
             stop.at_once = False
             self._keep(number, job, result, stop, new=False)
-
-    def _found_before(self, number: int, job: Job) -> Result | None:
-        with self._lock:
-            result = self.kept.find(job) if self.kept else None
-            if result:
-                self.results[number] = result
-                self.again.add(number)
-            return result
 
     def _keep(self, number: int, job: Job, result: Result, stop: Interruption, *, new: bool) -> None:
         """Write the output and the row, and report a new result even if writing fails."""
@@ -201,16 +235,16 @@ class OptimizeRun:
 
 
 class _Phase:
-    """A Watcher that passes everything on, and ends the search after Ctrl-C."""
+    """Passes a search's progress on, and ends the search after Ctrl-C."""
 
-    def __init__(self, watcher: Watcher, stop: Interruption, main: bool) -> None:
-        self._watcher, self._stop, self._main = watcher, stop, main
+    def __init__(self, callbacks: Callbacks, stop: Interruption, main: bool) -> None:
+        self._callbacks, self._stop, self._main = callbacks, stop, main
         self._searching = False
         self.cut = False
 
     def reference(self, name: str, cost: float) -> None:
         self._searching = True
-        self._watcher.reference(name, cost)
+        self._callbacks.reference(name, cost)
 
     def note(self, text: str) -> None:
         if self._searching:  # the search is over; Ctrl-C must not interrupt measuring and writing
@@ -218,17 +252,13 @@ class _Phase:
             self.cut = self._stop.asked
         elif self._stop.asked and not self.cut and not self._main:
             raise KeyboardInterrupt  # no search has begun yet
-        self._watcher.note(text)
+        self._callbacks.note(text)
 
     def __call__(self, progress: Progress) -> None:
         if self._stop.asked:
             raise KeyboardInterrupt  # ends the search and its later stages; see burnish.search.run
-        self._watcher(progress)
-
-
-def workers_each(jobs: int) -> int:
-    """Return the number of processes for each of `jobs` parallel searches."""
-    return max(1, (os.cpu_count() or 1) // jobs)
+        if self._callbacks.progress:
+            self._callbacks.progress(progress)
 
 
 class Interruption:
@@ -243,12 +273,10 @@ class Interruption:
         self._before = signal.signal(signal.SIGINT, self._ask)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def _ask(self, number: int, frame: object) -> None:
         again, self.asked = self.asked, True
         if again or self.at_once:
             raise KeyboardInterrupt

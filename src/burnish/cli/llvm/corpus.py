@@ -7,12 +7,20 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
 from burnish.cli.jobs.arguments import split_at_dashes
-from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
 from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
@@ -22,10 +30,11 @@ from burnish.cli.llvm.corpus_tables import (
     totals_of,
 )
 from burnish.console.command_parser import COUNT, SEED, CommandParser, whole_number
+from burnish.console.progress import Bars
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
 from burnish.files import default_cache
-from burnish.llvm.corpora.building import build
+from burnish.llvm.corpora.building import PackProgress, build
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.kernels import Kernel, kernels
 from burnish.llvm.corpora.manifest import SPLITS, Package, find_package
@@ -100,7 +109,7 @@ def _parser() -> CommandParser:
     _add_folder(add)
     add_table_form(commands.choices["stats"], json="one JSON object")
 
-    add = _command(commands, "split", split, "show the projects of each split, or split your own corpus")
+    add = _command(commands, "split", _split, "show the projects of each split, or split your own corpus")
     add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
     add("--by-file", action="store_true", help="with --assign: split file by file")
     add("--seed", type=SEED, default=0)
@@ -108,12 +117,12 @@ def _parser() -> CommandParser:
     _add_folder(add)
     add_table_form(commands.choices["split"])
 
-    add = _command(commands, "export", export, "write an MLGO corpus; clang's options follow a double dash")
+    add = _command(commands, "export", _export, "write an MLGO corpus; clang's options follow a double dash")
     add("out", type=Path, help="the folder that it is written to")
     add("part", nargs="?", help="a split or a package; default: all of the corpus")
     _add_folder(add)
 
-    _command(commands, "combine", combine, "write one description for all MLGO corpora in a folder")(
+    _command(commands, "combine", _combine, "write one description for all MLGO corpora in a folder")(
         "out", type=Path, help="the folder"
     )
     return parser
@@ -158,11 +167,14 @@ def _add_folder(add: Add) -> None:
 def _chosen(options: argparse.Namespace) -> list[Package]:
     if options.package:
         return [find_package(name) for name in options.package]
-    splits = options.split.split(",") if options.split else SPLITS
+    return packages_of(_known(options.split.split(",") if options.split else SPLITS))
+
+
+def _known(splits: Sequence[str]) -> Sequence[str]:
     for name in splits:
         if name not in SPLITS:
             raise UnknownName.among("split", name, SPLITS)
-    return packages_of(splits)
+    return splits
 
 
 def _fetch(options: argparse.Namespace) -> int:
@@ -188,11 +200,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _check_build(options: argparse.Namespace) -> None:
-    """Refuse options that would have no effect.
-
-    Raises:
-        InputError: options for the user's files with the public packages, or the other way round.
-    """
+    """Refuse options that would have no effect: those for the user's files with the public packages, say."""
     of_own = {"--name": options.name, "--link": options.link, "--functions": options.functions is not None}
     of_public = {"--package": options.package, "--limit": options.limit is not None}
     wrong = of_public if options.source else of_own | {"options for clang": options.clang}
@@ -222,8 +230,9 @@ def _build_public(options: argparse.Namespace) -> list[str]:
 
 
 def _build_user_package(options: argparse.Namespace) -> list[str]:
-    split = options.split or "train"
-    own = UserPackage(options.source, options.name, split, options.clang, options.functions)
+    own = UserPackage(
+        options.source, options.name, options.split or "train", options.clang, options.functions
+    )
     with BuildProgress(quiet=options.quiet) as progress:
         name = build_user_package(
             options.folder,
@@ -280,36 +289,24 @@ def _stats(options: argparse.Namespace) -> int:
     return 0
 
 
-def export(options: argparse.Namespace) -> int:
-    """Write a corpus, or one of its parts, as an MLGO corpus, with the options for clang."""
+def _export(options: argparse.Namespace) -> int:
     corpus = open_corpus(options.folder)
     if options.part:
         corpus = corpus.part(options.part)
     flags = cc1_options(options.clang or ("-Oz",))
-    written = write_mlgo(options.out, _modules(corpus, flags), more={"corpus_name": options.out.name})
+    modules = (MlgoModule(row.name, corpus.open(row).content, flags) for row in corpus.programs)
+    written = write_mlgo(options.out, modules, more={"corpus_name": options.out.name})
     print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
     return 0
 
 
-def combine(options: argparse.Namespace) -> int:
-    """Write one description for all MLGO corpora in a folder."""
-    written = combine_mlgo(options.out)
-    print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
+def _combine(options: argparse.Namespace) -> int:
+    print(f"{len(combine_mlgo(options.out).modules)} modules in {options.out / DESCRIPTION}")
     return 0
 
 
-def _modules(corpus: Corpus, flags: tuple[str, ...]) -> Iterator[MlgoModule]:
-    for row in corpus.programs:
-        content = corpus.open(row).content
-        yield MlgoModule(row.name, content if isinstance(content, bytes) else content.encode(), flags)
-
-
-def split(options: argparse.Namespace) -> int:
-    """Show the splits, after assigning or resetting them if the options ask for that.
-
-    Raises:
-        InputError: the shares cannot be parsed, or there is no corpus.
-    """
+def _split(options: argparse.Namespace) -> int:
+    """Show the splits, after assigning or resetting them if the options ask for that."""
     corpus = open_corpus(options.folder)
     if options.by_file and not options.assign:
         raise InputError("--by-file: expected --assign too, such as --assign train=8,val=1,test=1")
@@ -349,17 +346,63 @@ def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
 
 
 def _shares(text: str) -> dict[str, float]:
-    """Parse shares such as 'train=8,val=1,test=1'.
-
-    Raises:
-        InputError: the text has another form.
-        UnknownName: there is no such split.
-    """
+    """Parse shares such as 'train=8,val=1,test=1'."""
     try:
         shares = {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
     except ValueError:
         raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
-    for name in shares:
-        if name not in SPLITS:
-            raise UnknownName.among("split", name, SPLITS)
+    _known([*shares])
     return shares
+
+
+class FetchProgress(Bars):
+    """A bar of downloaded bytes, on a terminal only."""
+
+    def __init__(self, packages: Sequence[Package], *, quiet: bool = False) -> None:
+        text = TextColumn("{task.description}")
+        super().__init__(text, BarColumn(), DownloadColumn(), TimeElapsedColumn(), quiet=quiet)
+        self._task = self._bars.add_task("fetching", total=sum(package.size_bytes for package in packages))
+        self._done, self._package = 0, 0
+        self._names = {package.name: number for number, package in enumerate(packages, 1)}
+
+    def start(self, package: Package) -> None:
+        """Show which package is fetched next."""
+        self._done += self._package
+        self._package = package.size_bytes
+        which = f"fetching {package} ({self._names[package.name]} of {len(self._names)})"
+        self._bars.update(self._task, description=which, completed=self._done)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show the downloaded bytes of the current package."""
+        self._bars.update(self._task, completed=self._done + done)
+
+
+class BuildProgress(Bars):
+    """Packages, files, rate and time left: a bar on a terminal, occasional lines otherwise."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("files  {task.fields[rate]:.0f}/s "),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            quiet=quiet,
+        )
+        self._task = self._bars.add_task("", total=None, rate=0.0)
+
+    def __call__(self, progress: PackProgress) -> None:
+        """Show the progress of a build."""
+        seconds = time.monotonic() - self._start
+        rate = (progress.files_done - progress.resumed) / max(seconds, 1e-9)
+        failed = progress.statuses.get("failed", 0)
+        text = f"{progress.packages_done}/{progress.packages} packages"
+        text += f"  {failed} failed" if failed else ""
+        left = (progress.files - progress.files_done) / rate if rate else float("nan")
+        files = f"{progress.files_done}/{progress.files} files"
+        self._log(f"{text}  {files}  {rate:.0f}/s  {left:.0f} s left")
+        self._bars.update(
+            self._task, description=text, total=progress.files, completed=progress.files_done, rate=rate
+        )

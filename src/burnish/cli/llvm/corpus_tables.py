@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from burnish.cc.build_summary import reason_kind
-from burnish.console.table_forms import AS_TABLE, TableForm
+from burnish.console.table_forms import TableForm
 from burnish.console.tables import TextTable, figures, names, texts
 from burnish.llvm.corpora import SPLITS, Corpus
 from burnish.llvm.corpora.kernels import Kernel
@@ -20,7 +20,7 @@ MOST_REASONS = 12
 QUANTILES = (0.1, 0.5, 0.9, 1.0)
 
 
-def print_summary(rows: Sequence[PackRow], *, detailed: bool = False, form: TableForm = AS_TABLE) -> None:
+def print_summary(rows: Sequence[PackRow], *, detailed: bool = False, form: TableForm) -> None:
     """Print the outcomes of files by package and split; `detailed` adds sizes and skipped files' reasons."""
     form.show(packages_table(rows), *([_sizes_table(rows)] if detailed else []))
     failed = [

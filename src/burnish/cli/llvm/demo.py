@@ -12,6 +12,7 @@ from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.program import Program
 from burnish.core.result import Result
+from burnish.evaluation import Callbacks
 from burnish.files import default_cache, write_atomically
 from burnish.llvm.corpora import demo_units
 from burnish.search import Budget
@@ -44,8 +45,9 @@ def main(arguments: Sequence[str]) -> int:
         variants = {"O0": Program(unit.path, LANGUAGE, unit.compile("O0"))}
         output = options.directory / Path(unit.path).with_suffix(".o").name
         job = Job(program, (), output, variants=variants)
-        with SearchProgress(program.name, TASK.label(TASK.reference), quiet=False) as progress:
-            results.append(search_job(TASK, job, settings, progress))
+        with SearchProgress(program.name, TASK.label(TASK.reference)) as line:
+            callbacks = Callbacks(line.reference, line, line.note)
+            results.append(search_job(TASK, job, settings, callbacks))
         write_output(TASK, job, results[-1], settings.limits)
     rows = "".join(f"{result.to_json()}\n" for result in results)
     write_atomically(options.directory / "results.jsonl", rows.encode())

@@ -16,7 +16,6 @@ from burnish.console.tables import TextTable, figures, names
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.registry import load_task
-from burnish.core.task import Task
 from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
 from burnish.llvm.corpora.references import resolve
@@ -90,11 +89,7 @@ def _add_programs(parser: CommandParser) -> None:
 
 
 def _programs(options: argparse.Namespace) -> Iterator[Program]:
-    """Yield the chosen programs.
-
-    Raises:
-        InputError: the pattern is not a regular expression, or a name is unknown.
-    """
+    """Yield the chosen programs."""
     import numpy as np
 
     try:
@@ -113,10 +108,6 @@ def _programs(options: argparse.Namespace) -> Iterator[Program]:
             yield part[i]
 
 
-def _problem(task: Task, options: argparse.Namespace, program: Program) -> Problem:
-    return Problem(task, program, task.objective(options.objective).name)
-
-
 def _decisions(options: argparse.Namespace) -> int:
     task = load_task(TASK)
     done = {one.digest for one in read_json_lines(options.out, Decisions.from_json, appended=True)}
@@ -127,7 +118,8 @@ def _decisions(options: argparse.Namespace) -> int:
             if program.digest in done:
                 continue
             try:
-                table = decide(_problem(task, options, program), trying=trying)
+                problem = Problem(task, program, task.objective(options.objective).name)
+                table = decide(problem, trying=trying)
             except (CompilerCrash, ProgramError) as error:
                 print(f"left out: {error}")
                 continue

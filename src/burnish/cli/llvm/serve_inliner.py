@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from burnish.cli.jobs.arguments import split_at_dashes
 from burnish.console.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
@@ -34,7 +35,9 @@ BASE_OPTION = "-inliner-interactive-channel-base"
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return the compiler's exit code."""
-    words, command = _split(list(arguments))
+    words, command = split_at_dashes(arguments)
+    if "--" in arguments and not command:
+        raise InputError("expected a compiler's command after --")
     parser = CommandParser(
         prog=NAME,
         usage=f"{NAME} --policy POLICY [--channel BASE] [-- COMPILER ARGUMENT...]",
@@ -81,17 +84,7 @@ def _run(policy: ActionPolicy, channel: Channel, command: Sequence[str]) -> int:
     return compiler.returncode if compiler.returncode >= 0 else 128 - compiler.returncode
 
 
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Return burnish's words, and the compiler's command."""
-    if "--" not in arguments:
-        return arguments, []
-    at = arguments.index("--")
-    if at + 1 == len(arguments):
-        raise InputError("expected a compiler's command after --")
-    return arguments[:at], arguments[at + 1 :]
-
-
-def _asking(command: list[str], base: Path) -> list[str]:
+def _asking(command: Sequence[str], base: Path) -> Sequence[str]:
     """Return a compiler's command with the options for the channel, unless it already names a channel."""
     if any(BASE_OPTION in word for word in command):
         return command

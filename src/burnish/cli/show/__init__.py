@@ -1,1 +1,1 @@
-"""Display of commands: tables, live lines and reports."""
+"""Display of results and of evaluations."""

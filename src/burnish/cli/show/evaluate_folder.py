@@ -1,4 +1,4 @@
-"""Display of an evaluation's results, as tables or JSON, also later from its folder."""
+"""Display of an evaluation's results, as tables or JSON, also later from its folder, and its report."""
 
 from __future__ import annotations
 
@@ -6,23 +6,35 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from burnish.cli.jobs.results import task_named
-from burnish.cli.show.evaluate_report import write_report, write_worths
-from burnish.cli.show.evaluate_tables import print_tables
+from burnish.console.numbers import ratio_text
 from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import TableForm, form_of
-from burnish.core.errors import InputError
+from burnish.console.tables import Column, TextTable, figures, names, sentences, texts
+from burnish.core.decoding import json_object
+from burnish.core.errors import InputError, MissingTool
+from burnish.core.registry import load_task
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
-from burnish.evaluation.importance import effects_of_sample
-from burnish.evaluation.rows import Row, read_rows
+from burnish.evaluation.importance import importances, winning, effects_of_sample
+from burnish.evaluation.report.page import report_page, svg_of
+from burnish.evaluation.report.plots import improvement_plot, passes_plot, programs_plot, training_plot
+from burnish.evaluation.rows import FAILURE_FACTOR, Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
-from burnish.evaluation.statistics import all_pairs, summarise, summarise_languages
+from burnish.evaluation.statistics import Mean, Pair, all_pairs, summarise, summarise_languages
+from burnish.files import read_json_lines, write_atomically
 from burnish.learning.training.track import read_log
 from burnish.search.budget import written
 from burnish.search.problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Logs = Mapping[str, Sequence[Mapping[str, Any]]]  # of training runs, by name
+
+REPORT, WORTHS = "report.html", "worths.jsonl"
 
 
 def show_rows(
@@ -51,7 +63,8 @@ def show_folder(options: argparse.Namespace) -> int:
     if not rows:
         raise InputError(f"{folder}: there are no such rows")
     if options.worth:
-        write_worths(folder, _worths(rows, settings, options))
+        worths = "".join(f"{json.dumps(item)}\n" for item in _worths(rows, settings, options))
+        write_atomically(folder / WORTHS, worths.encode())
     logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
     report = write_report(folder, rows, confidence=options.confidence, logs=logs)
     form = None if options.json else form_of(options)
@@ -78,13 +91,168 @@ def _worths(
     rows: Sequence[Row], settings: Mapping[str, Any], options: argparse.Namespace
 ) -> list[dict[str, float]]:
     """Return the contributions of passes in some winning traces."""
-    task = task_named(settings["task"], settings["options"])
+    task = load_task(settings["task"]).configured(settings["options"])
     with SearchProgress("passes", task.label(task.reference), quiet=options.json) as progress:
 
         def problem_of(row: Row) -> Problem:
             return Problem(task, cases_of([row.program], task)[0].load(), row.objective)
 
-        def note(row: Row) -> None:
-            progress.note(f"measuring each pass of {row.method}'s trace of {row.program}")
+        return effects_of_sample(
+            rows,
+            problem_of,
+            options.worth,
+            options.seed,
+            note=lambda row: progress.note(f"measuring each pass of {row.method}'s trace of {row.program}"),
+        )
 
-        return effects_of_sample(rows, problem_of, options.worth, options.seed, note=note)
+
+def write_report(
+    folder: Path,
+    rows: Sequence[Row],
+    refused: Sequence[Refused] = (),
+    *,
+    confidence: float,
+    logs: Logs | None = None,
+) -> Path:
+    """Write report.html with its plots, and each plot as an SVG file; return the report's path.
+
+    Without matplotlib there are no plots, and the report has a note on that.
+    """
+    settings = read_settings(folder)
+    notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
+    if without := settings.get("options", {}).get("without"):
+        notes.append(f"Left out of the actions: {without}")
+    pictures: dict[str, str] = {}
+    try:
+        for name, (caption, figure) in _figures(folder, rows, logs or {}, confidence).items():
+            pictures[caption] = svg_of(figure)  # drawn once, because this is the slowest step
+            (folder / f"{name}.svg").write_text(pictures[caption], encoding="utf-8")
+    except MissingTool as error:
+        notes.append(f"There are no pictures: {error}")
+    page = report_page(rows, settings, pictures, notes=notes, confidence=confidence)
+    write_atomically(folder / REPORT, page.encode())
+    return folder / REPORT
+
+
+def _figures(
+    folder: Path, rows: Sequence[Row], logs: Logs, confidence: float
+) -> dict[str, tuple[str, Figure]]:
+    """Return captions and plots, by file name without suffix."""
+    figures = {
+        "improvement": ("Improvement against budget", improvement_plot(rows, confidence=confidence)),
+        "programs": (f"Programs within {rows[-1].budget}", programs_plot(rows)),
+    }
+    if won := winning(rows):
+        path = folder / WORTHS
+        worths = read_json_lines(path, json_object, remedy="remove the file") if path.exists() else []
+        found = importances(rows, worths)
+        figures["passes"] = ("Which passes matter", passes_plot(found, len(won)))
+    if logs:
+        figures["training"] = ("Training", training_plot(logs))
+    return figures
+
+
+def print_tables(
+    rows: Sequence[Row],
+    refused: Sequence[Refused] = (),
+    *,
+    confidence: float,
+    form: TableForm,
+) -> None:
+    """Print the means, the means by project, the pairs of methods, and notes."""
+    tables = []
+    for budget in dict.fromkeys(row.budget for row in rows):
+        within = [row for row in rows if row.budget == budget]
+        tables.append(_means(budget, within, confidence))
+    if len({row.project for row in rows}) > 1:
+        tables.append(_projects(rows, confidence))
+    if pairs := all_pairs(rows, confidence=confidence):
+        tables.append(_pairs(pairs, confidence))
+    form.show(*tables)
+    for line in _notes(rows, refused, confidence):
+        form.note(line)
+
+
+def _means(budget: str, rows: Sequence[Row], confidence: float) -> TextTable:
+    """Return a table with a row for each method and, if there are several languages, rows for those."""
+    summaries = summarise(rows, confidence=confidence)
+    apart = summarise_languages(rows, confidence=confidence)
+    programs = len({row.program for row in rows})
+    headings = (f"ratio [{confidence:.0%}]", "by project", "guarded", "total", "+ = -", "fail")
+    title = f"{budget}: {programs} program{'' if programs == 1 else 's'}"
+    table = TextTable((names("method"), *figures(*headings)), title)
+    order = [item.method for item in summaries]
+    for item in sorted([*summaries, *apart], key=lambda item: order.index(item.method)):
+        mean = item.unguarded
+        table.add(
+            f"  {item.language}: {item.programs}" if item.language else item.method,
+            ratio_text(mean.ratio, mean.low, mean.high),
+            _by_project(mean),
+            f"{item.guarded.ratio:.3f}",
+            f"{item.total:.3f}",
+            f"{item.wins} {item.ties} {item.losses}",
+            str(item.failures or ""),
+            group=item.method,
+        )
+    return table
+
+
+def _by_project(mean: Mean) -> str:
+    if mean.project_low is None or mean.project_high is None:
+        return ""
+    return f"[{mean.project_low:.3f}, {mean.project_high:.3f}]"
+
+
+def _projects(rows: Sequence[Row], confidence: float) -> TextTable:
+    summaries = summarise(rows, confidence=confidence, by_project=True)
+    columns = list(dict.fromkeys((item.budget, item.method) for item in summaries))
+    budgets = {budget for budget, _ in columns}
+    headings = (method if len(budgets) == 1 else f"{method}\n{budget}" for budget, method in columns)
+    table = TextTable((names("project"), Column("", label="programs"), *figures(*headings)))
+    cells = {(item.project, item.budget, item.method): item for item in summaries}
+    for project in dict.fromkeys(row.project for row in rows):
+        found = [cells.get((project, *column)) for column in columns]
+        count = max(item.programs for item in found if item)
+        table.add(project, str(count), *(f"{item.unguarded.ratio:.3f}" if item else "" for item in found))
+    return table
+
+
+def _pairs(pairs: Sequence[Pair], confidence: float) -> TextTable:
+    ratio = f"ratio [{confidence:.0%}]"
+    columns = (names("methods"), names("budget"), *figures(ratio, "by project", "+ = -"))
+    table = TextTable((*columns, texts("", label="verdict")))
+    for item in pairs:
+        mean = item.mean
+        table.add(
+            f"{item.first} / {item.second}",
+            item.budget,
+            ratio_text(mean.ratio, mean.low, mean.high),
+            _by_project(mean),
+            f"{item.wins} {item.ties} {item.losses}",
+            "" if mean.low is None else "different" if item.differs else "unclear",
+        )
+    return table
+
+
+def _notes(rows: Sequence[Row], refused: Sequence[Refused], confidence: float) -> list[str]:
+    ratios = (
+        f"Ratios of {rows[0].objective}, {rows[0].reference} / method: above 1 the method is "
+        "better. Means are geometric. Guarded: the reference is kept if nothing better was found. "
+        "Intervals are bootstrapped over programs, and over whole projects."
+    )
+    notes = [ratios]
+    failed = [row for row in rows if not row.valid]
+    if failed:
+        notes.append(
+            f"{len(failed)} failures count as the unoptimized program, and at least {FAILURE_FACTOR:g} times "
+            f"the reference: {failed[0].method} on {failed[0].program}: {failed[0].failure}"
+        )
+    late = max(rows, key=lambda row: row.overrun)
+    if late.overrun:
+        share = late.overrun / (late.budget_seconds or 1.0)
+        notes.append(
+            f"Longest overrun of a budget: {late.overrun:.2f} s ({share:.1%}), "
+            f"{late.method} on {late.program}."
+        )
+    notes += [f"Left out: {item.program}: {item.reason}" for item in refused]
+    return [*notes, *sentences((row.program, row.checks) for row in rows)]

@@ -165,7 +165,8 @@ def completed(task: Task, program: Program, trace: Trace, limits: Limits) -> Tra
         session = Sandbox(task.open, program, worker=worker)
         entries: list[str] = []
         while site := session.question():
-            entries.append(session.act(session.index(answers[site]))[1])
+            session.apply(session.index(answers[site]))
+            entries.append(session.trace[-1])
         return tuple(entries)
     finally:
         worker.close()

@@ -13,8 +13,9 @@ from gymnasium.vector.utils import iterate
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.session import first_places
 from burnish.core.task import Task
-from burnish.core.view import Mask, first_places
+from burnish.core.view import Mask
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.vector import VectorEnv

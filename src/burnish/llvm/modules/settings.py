@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from burnish.core.errors import InputError
 from burnish.core.objective import parse_growth
-from burnish.core.setting import Setting
-from burnish.core.task import Task, TaskSettings
+from burnish.core.task import Setting, Task, TaskSettings
 from burnish.llvm.modules.objectives import level_for, within_limits
 
 SPEED_LIMIT = "speed-limit"

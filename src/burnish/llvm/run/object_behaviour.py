@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from burnish.core.behaviour import Behaviour
 from burnish.core.errors import CompileError
 from burnish.core.program import Program, Workload
 from burnish.core.session import Session
+from burnish.core.validator import Behaviour
 from burnish.llvm.run.check import differences, limits_after, run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from burnish.core.errors import InputError
-from burnish.core.setting import Setting
-from burnish.core.task import Task, TaskSettings
+from burnish.core.task import Setting, Task, TaskSettings
 from burnish.llvm.modules.objectives import level_for
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.passes import left_out

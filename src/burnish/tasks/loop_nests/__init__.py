@@ -8,8 +8,7 @@ from functools import partial
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
-from burnish.core.setting import Setting
-from burnish.core.task import Checks, Files, Presentation, Task, TaskPolicies, TaskSettings
+from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS
 from burnish.tasks.loop_nests.baselines import BASELINES
 from burnish.tasks.loop_nests.nest import LANGUAGE

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from burnish.core.behaviour import Behaviour
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Program
 from burnish.core.session import Session
+from burnish.core.validator import Behaviour
 
 
 class AsNumPy(Behaviour):
