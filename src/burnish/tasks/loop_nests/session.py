@@ -17,7 +17,6 @@ from burnish.tasks.loop_nests import actions
 from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR
 from burnish.tasks.loop_nests.c_interface import function_name, write_header, write_object
 from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
-from burnish.tasks.loop_nests.legality import Legality
 from burnish.tasks.loop_nests.observations import OBSERVATIONS, observe
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.tree import Place, Tree, naive
@@ -45,7 +44,6 @@ class NestSession(TimedSession):
         self.tree: Tree = tree
         self.shared: Shared = shared
         self.cursor = 0  # the index of a loop, in the order of the tree's text
-        self._legality: Legality | None = None  # of the current tree
         self._masks: dict[str, Mask] = {}  # legal actions at the current tree's loops
         self._compiled: tuple[str, CompiledNest] | None = None  # the last one that was measured
 
@@ -69,8 +67,7 @@ class NestSession(TimedSession):
         if place is None:
             return np.zeros(len(ACTIONS), dtype=bool)
         if place.name not in self._masks:
-            self._legality = self._legality or Legality(self.tree)
-            self._masks[place.name] = np.array(self._legality.at(place))
+            self._masks[place.name] = np.array(actions.legal_actions(self.tree, place))
         mask = self._masks[place.name].copy()
         mask[PARALLEL] &= self.shared.machine.threads > 1
         if site == WHOLE_PROGRAM:
@@ -90,7 +87,7 @@ class NestSession(TimedSession):
         after = actions.apply(self.tree, text, place)
         assert after is not None
         number = list(self.tree.places).index(place.name)
-        self.tree, self._legality, self._masks = after, None, {}
+        self.tree, self._masks = after, {}
         if self.cursor == number:  # the cursor stays with its loop
             self.cursor += {"swap_up": -1, "swap_down": 1}.get(text, 0)
         self.cursor = min(self.cursor, len(after.places) - 1)
@@ -142,7 +139,7 @@ class NestSession(TimedSession):
         """Return a session with the same loops; both sessions share their measurements."""
         copy = NestSession(self.tree, self.shared, self.program)
         copy.trace, copy.cursor = list(self.trace), self.cursor
-        copy._legality, copy._masks = self._legality, self._masks
+        copy._masks = self._masks
         return copy
 
 

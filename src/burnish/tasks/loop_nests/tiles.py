@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from burnish.tasks.loop_nests.facts import LONG
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Tree, leaves_of
+from burnish.tasks.loop_nests.tree import LANES, Leaf, Loop, Node, Tree, leaves_of
 
 Extents = Mapping[str, int]
-LANES = 8  # lanes of a vector when values are counted: a constant, so that legality is the same everywhere
 LOOP_LINES = 10  # approximate lines of LLVM IR
 COPY_LINES = 40
 FUNCTION_LINES = 25

@@ -18,7 +18,6 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.guide import GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
-from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.actions import CURSOR, apply
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.kernel import CompiledNest
@@ -79,8 +78,7 @@ def follow(nest: Nest, trace: Trace) -> Tree:
     for entry in trace:
         site, action = split_entry(entry)
         place = tree.places.get(site)
-        known = place and action in TASK.actions and action not in CURSOR
-        after = apply(tree, action, place) if place and known else None
+        after = apply(tree, action, place) if place else None
         if after is None:
             raise InputError(f"{entry!r} is illegal for {nest.statements[0]}")
         tree = after
