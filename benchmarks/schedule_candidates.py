@@ -31,7 +31,7 @@ from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Source
 from burnish.policies.find import find_guide
 from burnish.tasks.mlir_schedules import TASK
-from burnish.tasks.mlir_schedules.policy.measured_sketches import measure_trace
+from burnish.tasks.mlir_schedules.policy.independent_ops import measure_trace
 from burnish.tasks.mlir_schedules.policy.op_proposals import propose
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
