@@ -13,7 +13,7 @@ from burnish.core.objective import GraphArrays, Observation
 from burnish.core.trace import split_entry
 from burnish.core.view import Observed
 from burnish.tasks.loop_nests.actions import ACTIONS, MOST_LOOPS, extents_at
-from burnish.tasks.loop_nests.lowering import lower
+from burnish.tasks.loop_nests.lowering.lower import lower
 from burnish.tasks.loop_nests.nest import Access, Statement
 from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place, Tree
 from burnish.tasks.tensors.machine import Machine

@@ -13,7 +13,7 @@ from burnish.core.trace import Trace, entry
 from burnish.tasks.loop_nests.actions import apply
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
-from burnish.tasks.loop_nests.tree import Kind, Leaf, Loop, Node, Place, Tree, naive
+from burnish.tasks.loop_nests.tree import Kind, Loop, Place, Tree, naive
 
 
 class Level(NamedTuple):  # fast: a policy makes and compares hundreds of sketches in a tenth of a second
@@ -64,30 +64,6 @@ def without_idle_copies(nest: Nest, sketch: Sketch) -> Sketch:
             extents[level.iterator] = min(extents[level.iterator], level.step)
         changed.append(tuple(left))
     return sketch._replace(loops=tuple(changed))
-
-
-def tree_of(nest: Nest, sketch: Sketch) -> Tree:
-    """Return the tree of a sketch, without checking that it is legal."""
-
-    def build(numbers: Sequence[int], depth: int) -> tuple[Node, ...]:
-        nodes: list[Node] = []
-        at = 0
-        while at < len(numbers):
-            loops = sketch.loops[numbers[at]]
-            if depth == len(loops):
-                nodes.append(Leaf(numbers[at]))
-                at += 1
-                continue
-            end = at + 1
-            while end < len(numbers) and sketch.shared[numbers[end]] > depth:
-                end += 1
-            level = loops[depth]
-            body = build(numbers[at:end], depth + 1)
-            nodes.append(Loop(level.iterator, level.step, body, level.kind, level.packs))
-            at = end
-        return tuple(nodes)
-
-    return Tree(nest, build(range(len(nest.statements)), 0))
 
 
 def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:

@@ -22,8 +22,7 @@ from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
 from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.policy.cost_model import CostModel, Floats
-from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
+from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, SchedulePolicy
 from burnish.tasks.tensors.train.fitting import LearningConfig, MeasuredProgram, fit, pair_accuracy, regret
 from burnish.tasks.tensors.train.measuring import Key, line_of, read_rows
 
