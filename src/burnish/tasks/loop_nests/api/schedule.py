@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from burnish.core.decoding import decode
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.guide import GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
@@ -59,13 +60,7 @@ class Schedule:
         Raises:
             InputError: the text is not a schedule.
         """
-        try:
-            found = json.loads(text)
-            seconds = None if found["seconds"] is None else float(found["seconds"])
-            trace = tuple(map(str, found["trace"]))
-            return cls(trace, float(found["refine_seconds"]), seconds, int(found["threads"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"not a schedule: {error}") from None
+        return decode(cls, text, "a schedule")
 
 
 def follow(nest: Nest, trace: Trace) -> Tree:
@@ -103,11 +98,8 @@ def choose(nest: Nest, guide_for: GuideFor | None, threads: int = 1) -> tuple[Sc
         except (CompilerCrash, IllegalAction) as error:
             reasons.append(str(error))
     if guide_for:
-        reason = (
-            f"the last of {len(reasons)} proposals: {reasons[-1]}"
-            if reasons
-            else "the policy proposes no schedule"
-        )
+        last = f"the last of {len(reasons)} proposals: {reasons[-1]}" if reasons else ""
+        reason = last or "the policy proposes no schedule"
         warnings.warn(
             f"{nest.statements[0]}: no schedule of the policy can be used ({reason}). The loops "
             "keep their written order, which may be many times slower. Measure others with "
