@@ -31,11 +31,11 @@ from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Source
 from burnish.policies.find import find_guide
 from burnish.tasks.mlir_schedules import TASK
-from burnish.tasks.mlir_schedules.policy.measured_sketches import measure_trace
+from burnish.tasks.mlir_schedules.policy.independent_ops import measure_trace
 from burnish.tasks.mlir_schedules.policy.op_proposals import propose
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
-from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
+from burnish.tasks.tensors.policy.cost_model import SchedulePolicy
 from burnish.workers.worker import GIB, Limits, Worker
 
 AGAIN = 5  # repeated measurements of each compared schedule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import ProgramError
 from burnish.tasks.loop_nests.families import FAMILIES, find
+from burnish.tasks.loop_nests.features import Featurizer
 from burnish.tasks.loop_nests.nest import IDENTITIES, Access, Call, Expression, Nest
 from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.sketches import Sketch
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Tree, leaves_of
 
 ITERATORS = ("i", "j", "k")
 SIZES = (11, 9, 13, 5, 3, 4)
@@ -110,3 +113,43 @@ def _values(written: tuple[tuple[str, tuple[str, ...]], ...], number: int) -> st
         )
 
     return st.recursive(leaf, larger, max_leaves=5)
+
+
+def tree_of(nest: Nest, sketch: Sketch) -> Tree:
+    """Return the tree of a sketch, without checking that it is legal."""
+
+    def build(numbers: Sequence[int], depth: int) -> tuple[Node, ...]:
+        nodes: list[Node] = []
+        at = 0
+        while at < len(numbers):
+            loops = sketch.loops[numbers[at]]
+            if depth == len(loops):
+                nodes.append(Leaf(numbers[at]))
+                at += 1
+                continue
+            end = at + 1
+            while end < len(numbers) and sketch.shared[numbers[end]] > depth:
+                end += 1
+            level = loops[depth]
+            body = build(numbers[at:end], depth + 1)
+            nodes.append(Loop(level.iterator, level.step, body, level.kind, level.packs))
+            at = end
+        return tuple(nodes)
+
+    return Tree(nest, build(range(len(nest.statements)), 0))
+
+
+def chains(
+    nodes: tuple[Node, ...], above: tuple[Loop, ...], shared: int
+) -> Iterable[tuple[int, tuple[Loop, ...], int]]:
+    """Yield each statement, the loops around it, and how many of these contain other statements too."""
+    for node in nodes:
+        if isinstance(node, Leaf):
+            yield node.statement, above, shared
+        else:
+            yield from chains(node.body, (*above, node), shared + (len(set(leaves_of(node))) > 1))
+
+
+def features(tree: Tree, vector_bytes: int) -> Any:
+    """Return the features of a tree's statements."""
+    return Featurizer(tree.nest, vector_bytes).rows(chains(tree.roots, (), 0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,9 +11,8 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import IllegalAction, InputError
 from burnish.tasks.loop_nests import TASK
-from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR, MOST_LOOPS, MOST_VALUES, apply
+from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR, MOST_LOOPS, MOST_VALUES, apply, legal_actions
 from burnish.tasks.loop_nests.families import FAMILIES
-from burnish.tasks.loop_nests.legality import Legality
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 from tests.tasks.loop_nests.nests import small
@@ -143,10 +144,18 @@ def test_cursor_is_on_a_loop_and_stays_with_it() -> None:
 def test_legality_is_that_of_trying(family: str, seed: int) -> None:
     session, rng = open_nest(small(family).program(family)), np.random.default_rng(seed)
     for _ in range(10):
-        legality = Legality(session.tree)
         for place in session.tree.places.values():
             tried = [text not in CURSOR and apply(session.tree, text, place) is not None for text in ACTIONS]
-            assert legality.at(place) == tried, f"{place.name} of\n{session.tree}"
+            assert legal_actions(session.tree, place) == tried, f"{place.name} of\n{session.tree}"
+            if (
+                place.loop.kind == "loop"
+                and not session.tree.bodies[place.path[:1]].packs
+                and place.count > 1
+            ):
+                unrolled = session.tree.put(place.path, replace(place.loop, kind="unroll"))
+                most = max(body.values for body in unrolled.bodies.values())
+                assert tried[ACTIONS.index("unroll")] == (most <= MOST_VALUES)
+        assert max(body.values for body in session.tree.bodies.values()) <= MOST_VALUES
         site = str(rng.choice(session.sites()))
         legal = np.flatnonzero(session.legal(site))
         if len(legal):

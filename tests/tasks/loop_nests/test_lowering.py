@@ -10,7 +10,7 @@ import pytest
 from burnish.core.trace import split_entry
 from burnish.tasks.loop_nests.actions import apply
 from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest
-from burnish.tasks.loop_nests.lowering import lower
+from burnish.tasks.loop_nests.lowering.lower import lower
 from burnish.tasks.loop_nests.nest import DTYPES
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.tiles import LOOP_LINES, emitted_lines

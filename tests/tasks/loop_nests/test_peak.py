@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from burnish.tasks.loop_nests.nest import DType
+from burnish.tasks.loop_nests.outputs import draw_schedule
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.peak import ACCUMULATORS, PeakProbe, peak_flops
-from burnish.tasks.loop_nests.picture import draw_schedule
 from burnish.tasks.tensors.machine import host
 
 PRODUCT = parse("f32 m=4 n=8 k=2\nc[m,n] += a[m,k] * b[k,n]")

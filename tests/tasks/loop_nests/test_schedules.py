@@ -16,7 +16,7 @@ from burnish.envs.env import Env
 from burnish.tasks.loop_nests import TASK, kernel
 from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.kernel import CodeTooLong, CompiledNest
-from burnish.tasks.loop_nests.lowering import lower
+from burnish.tasks.loop_nests.lowering.lower import lower
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.outputs import UNCHANGED, describe
 from burnish.tasks.loop_nests.parsing import parse

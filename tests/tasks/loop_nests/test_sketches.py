@@ -12,7 +12,7 @@ from burnish.tasks.loop_nests import actions, sketches
 from burnish.tasks.loop_nests.boxes import tile_depth
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.families import FAMILIES, find
-from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features
+from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import (
@@ -20,14 +20,13 @@ from burnish.tasks.loop_nests.sketches import (
     Sketch,
     simplified,
     trace_of,
-    tree_of,
     without_idle_copies,
 )
-from burnish.tasks.loop_nests.tiles import MOST_LINES, chains, emitted_lines, tile_of
+from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines, tile_of
 from burnish.tasks.loop_nests.tree import Tree, naive
 from burnish.tasks.loop_nests.variation import vary, vectors_of_row
 from burnish.tasks.tensors.machine import host
-from tests.tasks.loop_nests.nests import small
+from tests.tasks.loop_nests.nests import chains, features, small, tree_of
 
 PRODUCT = parse("f32 m=12 n=64 k=8\nc[m,n] += a[m,k] * b[k,n]")
 TILED = Sketch(
@@ -115,7 +114,7 @@ def test_features_are_numbers_of_each_statement(family: str) -> None:
     featurize = Featurizer(nest, 32)
     for _ in range(20):
         tree = tree_of(nest, draw(nest, 32, rng))
-        rows = featurize(tree)
+        rows = featurize.rows(chains(tree.roots, (), 0))
         assert rows.shape == (len(nest.statements), len(COLUMNS))
         assert np.isfinite(rows).all()
         np.testing.assert_array_equal(rows, features(tree, 32))

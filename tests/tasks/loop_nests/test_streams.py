@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from burnish.tasks.loop_nests.boxes import LoopBoxes
-from burnish.tasks.loop_nests.facts import StatementFacts
+from burnish.tasks.loop_nests.boxes import LoopBoxes, StatementFacts
 from burnish.tasks.loop_nests.families import find
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.nest import Nest

@@ -18,7 +18,7 @@ from burnish.core.errors import InputError, MissingTool
 from burnish.core.registry import load_task
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
-from burnish.evaluation.importance import importances, winning, effects_of_sample
+from burnish.evaluation.importance import effects_of_sample, importances, winning
 from burnish.evaluation.report.page import report_page, svg_of
 from burnish.evaluation.report.plots import improvement_plot, passes_plot, programs_plot, training_plot
 from burnish.evaluation.rows import FAILURE_FACTOR, Row, read_rows

@@ -10,14 +10,12 @@ from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS
-from burnish.tasks.loop_nests.baselines import BASELINES
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.observations import OBSERVATIONS
 from burnish.tasks.loop_nests.outputs import describe, write_ir, write_loops, write_picture
 from burnish.tasks.loop_nests.session import open_nest
 from burnish.tasks.tensors.c_interface import emit_header, emit_object
-from burnish.tasks.tensors.objectives import OBJECTIVES
-from burnish.tasks.tensors.outputs import behaviour
+from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
@@ -56,7 +54,7 @@ def make_task(threads: int = 1) -> Task:
         observations=OBSERVATIONS,
         objectives=OBJECTIVES,
         open=opened,
-        baselines=dict.fromkeys(BASELINES, opened),
+        baselines={"naive": opened},
         reference="naive",
         max_steps=40,
         options={"threads": str(threads)} if threads > 1 else {},

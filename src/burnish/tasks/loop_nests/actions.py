@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from burnish.core.action import Action
-from burnish.tasks.loop_nests.collapsing import collapsed
-from burnish.tasks.loop_nests.nest import Access, Statement
-from burnish.tasks.loop_nests.tiles import LANES, tile_extents, tile_of
-from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place, Tree
+from burnish.tasks.loop_nests.nest import Access, Affine, Call, Expression, Nest, Statement
+from burnish.tasks.loop_nests.tiles import tile_extents, tile_of
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Path, Place, Tree, values_of
 
 FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024)
 OPERANDS = 4  # the first ones that a statement reads can be packed
@@ -37,44 +36,68 @@ CURSOR = ("up", "down")  # they change no loop
 Result = Tree | None
 """The tree after an action; None if the action is illegal."""
 
+Change = Callable[[], Result] | None
+"""A function that builds the tree after an action; None if the action is illegal.
+
+The function returns None if a loop with copies would have no whole tiles.
+"""
+
 
 def apply(tree: Tree, text: str, place: Place) -> Result:
-    """Return the tree after an action at a loop; None if the action is illegal there."""
-    action = Action.parse(text)
-    return _APPLY[action.kind](tree, place, *map(int, action.parameters))
+    """Return the tree after an action at a loop; None if the action is illegal there, or does not exist."""
+    change = _change(tree, text, place)
+    return change() if change else None
 
 
-def split(tree: Tree, place: Place, factor: int) -> Result:
+def legal_actions(tree: Tree, place: Place) -> list[bool]:
+    """Return whether each of ACTIONS is legal at a loop; those of CURSOR are not.
+
+    Trees are built only where copies decide.
+    """
+    packed = tree.bodies[place.path[:1]].packs
+    mask = []
+    for text in ACTIONS:
+        change = _change(tree, text, place)
+        decided = change is None or not (packed or text.startswith("pack"))
+        mask.append(change is not None and (decided or change() is not None))
+    return mask
+
+
+def _change(tree: Tree, text: str, place: Place) -> Change:
+    found = _CHANGES.get(text)
+    return found[0](tree, place, *found[1]) if found else None
+
+
+def split(tree: Tree, place: Place, factor: int) -> Change:
     """Split a loop into two; the inner one has `factor` iterations."""
     loop = place.loop
     if loop.kind != "loop" or place.count <= factor or len(tree.places) >= MOST_LOOPS:
         return None
-    inner = replace(loop, packs=())
-    return _checked(tree.put(place.path, replace(loop, step=loop.step * factor, body=(inner,))))
+    outer = replace(loop, step=loop.step * factor, body=(replace(loop, packs=()),))
+    return lambda: _checked(tree.put(place.path, outer))
 
 
-def merge(tree: Tree, place: Place) -> Result:
+def merge(tree: Tree, place: Place) -> Change:
     """Merge a loop with the only loop in its body, which must have the same iterator."""
-    loop = place.loop
-    match loop.body:
-        case (Loop(iterator=loop.iterator, kind="loop", packs=()) as inner,) if loop.kind == "loop":
-            return _checked(tree.put(place.path, replace(inner, packs=loop.packs)))
-    return None
+    loop, inner = place.loop, _only(place.loop)
+    if inner is None or inner.iterator != loop.iterator or inner.packs:
+        return None
+    if not loop.kind == inner.kind == "loop":
+        return None
+    return lambda: _checked(tree.put(place.path, replace(inner, packs=loop.packs)))
 
 
-def collapse(tree: Tree, place: Place) -> Result:
+def collapse(tree: Tree, place: Place) -> Change:
     """Collapse a loop and the only loop in its body into one; their iterators must always occur together."""
-    match place.loop.body:
-        case (Loop() as inner,) if inner.iterator != place.loop.iterator:
-            found = collapsed(tree.nest, place.loop.iterator, inner.iterator)
-            if found:
-                pair = place.loop.iterator, inner.iterator
-                roots = _collapsed(tree.roots, *pair, found[1])
-                return None if roots is None else Tree(found[0], roots)
-    return None
+    loop, inner = place.loop, _only(place.loop)
+    if inner is None or inner.iterator == loop.iterator or not (_is_untouched(loop) and _is_untouched(inner)):
+        return None
+    found = collapsed(tree.nest, loop.iterator, inner.iterator)
+    roots = _collapsed_loops(tree.roots, loop.iterator, inner.iterator, found[1]) if found else None
+    return None if found is None or roots is None else lambda: Tree(found[0], roots)
 
 
-def _collapsed(nodes: tuple[Node, ...], outer: str, inner: str, name: str) -> tuple[Node, ...] | None:
+def _collapsed_loops(nodes: tuple[Node, ...], outer: str, inner: str, name: str) -> tuple[Node, ...] | None:
     """Return nodes with each `outer` loop and the `inner` loop directly in it as one; None if that fails."""
     made: list[Node] = []
     for node in nodes:
@@ -85,13 +108,11 @@ def _collapsed(nodes: tuple[Node, ...], outer: str, inner: str, name: str) -> tu
             return None
         body = node.body
         if node.iterator == outer:
-            below = body[0]
-            if not (_is_untouched(node) and isinstance(below, Loop) and _is_untouched(below)):
-                return None
-            if below.iterator != inner or len(body) > 1:
+            below = _only(node)
+            if below is None or below.iterator != inner or not (_is_untouched(node) and _is_untouched(below)):
                 return None
             node, body = replace(node, iterator=name), below.body
-        inside = _collapsed(body, outer, inner, name)
+        inside = _collapsed_loops(body, outer, inner, name)
         if inside is None:
             return None
         made.append(replace(node, body=inside))
@@ -102,42 +123,56 @@ def _is_untouched(loop: Loop) -> bool:
     return loop.step == 1 and loop.kind == "loop" and not loop.packs
 
 
-def swap_down(tree: Tree, place: Place) -> Result:
+def swap_down(tree: Tree, place: Place) -> Change:
     """Exchange a loop with the only loop in its body."""
-    loop = place.loop
-    match loop.body:
-        case (Loop() as inner,) if inner.iterator != loop.iterator and not (loop.packs or inner.packs):
-            if "parallel" in (loop.kind, inner.kind):
-                return None
-            return _checked(tree.put(place.path, replace(inner, body=(replace(loop, body=inner.body),))))
-    return None
-
-
-def swap_up(tree: Tree, place: Place) -> Result:
-    """Exchange a loop with the one around it, whose body must have no other node."""
-    if len(place.path) < 2 or len(tree.siblings(place.path)) > 1:
+    loop, inner = place.loop, _only(place.loop)
+    if inner is None or inner.iterator == loop.iterator or loop.packs or inner.packs:
         return None
-    outer = next(other for other in tree.places.values() if other.path == place.path[:-1])
-    return swap_down(tree, outer)
+    if "parallel" in (loop.kind, inner.kind):
+        return None
+    if inner.kind == "vectorize" and loop.kind != "unroll":
+        return None  # the vectorized loop would contain a loop
+    if loop.kind == "vectorize" and len(inner.body) > 1:
+        return None
+    path = (*place.path, 0)
+    below = values_of(loop.kind, tree.values_below(path), place.count)
+    values = values_of(inner.kind, below, tree.by_path[path].count)
+    if below > MOST_VALUES or not _fits(tree, place.path, values):
+        return None
+    swapped = replace(inner, body=(replace(loop, body=inner.body),))
+    return lambda: _checked(tree.put(place.path, swapped))
 
 
-def unroll(tree: Tree, place: Place) -> Result:
+def swap_up(tree: Tree, place: Place) -> Change:
+    """Exchange a loop with the one around it, whose body must have no other node."""
+    outer = tree.by_path.get(place.path[:-1])
+    return swap_down(tree, outer) if outer else None
+
+
+def unroll(tree: Tree, place: Place) -> Change:
     """Unroll a loop: repeat its body for each iteration."""
     loop = place.loop
     if loop.kind != "loop" or loop.packs or place.count == 1:
         return None
-    return _checked(tree.put(place.path, replace(loop, kind="unroll")))
+    if not _fits(tree, place.path, values_of("unroll", tree.values_below(place.path), place.count)):
+        return None
+    return lambda: _checked(tree.put(place.path, replace(loop, kind="unroll")))
 
 
-def vectorize(tree: Tree, place: Place) -> Result:
+def vectorize(tree: Tree, place: Place) -> Change:
     """Vectorize a loop's iterations; all loops in its body must be unrolled."""
     loop = place.loop
-    if loop.kind != "loop" or loop.step != 1 or loop.packs or place.count == 1:
+    if loop.kind != "loop" or loop.step != 1 or loop.packs or place.count == 1 or len(loop.body) > 1:
         return None
-    return _checked(tree.put(place.path, replace(loop, kind="vectorize")))
+    below = tree.bodies[(*place.path, 0)]
+    if not below.static or below.vectors:
+        return None
+    if not _fits(tree, place.path, values_of("vectorize", below.values, place.count)):
+        return None
+    return lambda: _checked(tree.put(place.path, replace(loop, kind="vectorize")))
 
 
-def pack(tree: Tree, place: Place, operand: int) -> Result:
+def pack(tree: Tree, place: Place, operand: int) -> Change:
     """Copy the part of an operand that a loop reads, before the loop begins, in the order of the reads."""
     loop = place.loop
     leaves = tree.leaves(place.path)
@@ -147,54 +182,55 @@ def pack(tree: Tree, place: Place, operand: int) -> Result:
     if operand >= len(reads):
         return None
     access = reads[operand]
-    around = [*tree.above(place.path), loop]
-    if any(access.tensor in other.packs for other in around) or any(
-        access.tensor in below.packs for below in _below(loop)
-    ):
-        return None
     if not _is_plain(access) or access.tensor in tree.nest.written:
-        return None
-    inside = extents_at(tree, place)
-    if math.prod(inside[name] for name in access.iterators) > MOST_PACKED:
         return None
     if sum(read.tensor == access.tensor for read in reads) > 1:
         return None
-    return _checked(tree.put(place.path, replace(loop, packs=(*loop.packs, access.tensor))))
+    for other in tree.places.values():  # above and below
+        near = all(one == two for one, two in zip(other.path, place.path, strict=False))
+        if near and access.tensor in other.loop.packs:
+            return None
+    inside = extents_at(tree, place)
+    if math.prod(inside[name] for name in access.iterators) > MOST_PACKED:
+        return None
+    return lambda: _checked(tree.put(place.path, replace(loop, packs=(*loop.packs, access.tensor))))
 
 
-def parallel(tree: Tree, place: Place) -> Result:
+def parallel(tree: Tree, place: Place) -> Change:
     """Share the iterations of an outermost loop among threads."""
     loop = place.loop
-    leaves = tree.leaves(place.path)
     if loop.kind != "loop" or loop.packs or len(place.path) > 1 or place.count == 1:
         return None
-    if any(loop.iterator not in tree.nest.statements[leaf].free for leaf in leaves):
+    if any(loop.iterator not in tree.nest.statements[leaf].free for leaf in tree.leaves(place.path)):
         return None
-    return tree.put(place.path, replace(loop, kind="parallel"))
+    return lambda: tree.put(place.path, replace(loop, kind="parallel"))
 
 
-def fuse(tree: Tree, place: Place) -> Result:
+def fuse(tree: Tree, place: Place) -> Change:
     """Fuse a loop with the loop before it, if each iteration reads only what the same iteration wrote."""
-    number = place.path[-1]
-    if not number:
+    path = (*place.path[:-1], place.path[-1] - 1)
+    if path not in tree.by_path:
         return None
-    before, loop = tree.siblings(place.path)[number - 1], place.loop
-    if not isinstance(before, Loop) or before.kind != loop.kind != "vectorize" or loop.kind != "loop":
+    before, loop = tree.at(path), place.loop
+    if not before.kind == loop.kind == "loop" or before.packs or loop.packs:
         return None
-    if (before.iterator, before.step) != (loop.iterator, loop.step) or before.packs or loop.packs:
+    if (before.iterator, before.step) != (loop.iterator, loop.step):
         return None
-    path = (*place.path[:-1], number - 1)
     for later in tree.leaves(place.path):
         for earlier in tree.leaves(path):
             first, second = tree.nest.statements[earlier], tree.nest.statements[later]
             if not fuses(first, second, loop.iterator):
                 return None
-    return tree.put(path, replace(before, body=(*before.body, *loop.body)), count=2)
+    return lambda: tree.put(path, replace(before, body=(*before.body, *loop.body)), count=2)
 
 
-_APPLY: dict[str, Callable[..., Result]] = {
+_FUNCTIONS: dict[str, Callable[..., Change]] = {
     function.__name__: function
     for function in (split, merge, collapse, swap_up, swap_down, unroll, vectorize, pack, parallel, fuse)
+}
+_CHANGES = {
+    text: (_FUNCTIONS[action.kind], tuple(map(int, action.parameters)))
+    for text, action in ((text, Action.parse(text)) for text in ACTIONS if text not in CURSOR)
 }
 
 
@@ -223,70 +259,88 @@ def _is_plain(access: Access) -> bool:
     return plain and len(access.iterators) == len(access.indices)
 
 
+def _only(loop: Loop) -> Loop | None:
+    """Return the loop that is a loop's whole body; None if the body is something else."""
+    return loop.body[0] if len(loop.body) == 1 and isinstance(loop.body[0], Loop) else None
+
+
+def _fits(tree: Tree, path: Path, values: int) -> bool:
+    """Return whether no body is too long if the node at a path computes a number of values.
+
+    Unrolled and vectorized loops around the node repeat its values.
+    """
+    while values <= MOST_VALUES:
+        outer = tree.by_path.get(path[:-1])
+        if outer is None or outer.loop.kind not in ("unroll", "vectorize"):
+            return True
+        below = tree.values_below(outer.path) - tree.bodies[path].values + values
+        path, values = outer.path, values_of(outer.loop.kind, below, outer.count)
+    return False
+
+
 def _checked(tree: Tree) -> Result:
-    """Return the tree if vectorized loops contain unrolled ones only, bodies are short, and copies fit."""
-    extents = dict(tree.nest.extents)
-    if not all(_values(root, extents) for root in tree.roots):
-        return None
-    packed = (place for place in tree.places.values() if place.loop.packs)
-    return tree if all(_has_blocks(tree, place) for place in packed) else None
-
-
-def _has_blocks(tree: Tree, place: Place) -> bool:
-    """Return whether a loop with copies has whole tiles: its steps are multiples of the tile's extents.
+    """Return the tree if each loop with copies has whole tiles: its steps are multiples of their extents.
 
     That includes the loops inside, down to the tile. Only free iterators of the copied operands count.
     """
-    inner = tile_extents(tree.nest, place.loop, {**tree.nest.extents, **extents_at(tree, place)})
-    (number,) = tree.leaves(place.path)
-    statement = tree.nest.statements[number]
-    names = {
-        name
-        for access in statement.accesses
-        if access.tensor in place.loop.packs
-        for name in access.iterators
-        if name in statement.free
-    }
-    node: Node = place.loop
-    while isinstance(node, Loop) and not tile_of(tree.nest, node):
-        if node.iterator in names and node.step % inner[node.iterator]:
-            return False
-        (node,) = node.body
-    return True
+    for place in tree.places.values():
+        if not place.loop.packs:
+            continue
+        inner = tile_extents(tree.nest, place.loop, {**tree.nest.extents, **extents_at(tree, place)})
+        (number,) = tree.leaves(place.path)
+        statement = tree.nest.statements[number]
+        copied = [access for access in statement.accesses if access.tensor in place.loop.packs]
+        names = {name for access in copied for name in access.iterators if name in statement.free}
+        node: Node = place.loop
+        while isinstance(node, Loop) and not tile_of(tree.nest, node):
+            if node.iterator in names and node.step % inner[node.iterator]:
+                return None
+            (node,) = node.body
+    return tree
 
 
-def _values(node: Node, extents: dict[str, int]) -> int:
-    """Return the number of values that a node computes in one body, 1 for a loop; 0 if that is illegal."""
-    if isinstance(node, Leaf):
-        return 1
-    count = -(-extents[node.iterator] // node.step)
-    inside = {**extents, node.iterator: min(node.step, extents[node.iterator])}
-    below = [_values(child, inside) for child in node.body]
-    if not all(below):
-        return 0
-    static = all(_is_static(child) for child in node.body)
-    if node.kind == "vectorize" and (not static or len(below) > 1 or _has_vector(node.body[0])):
-        return 0
-    if node.kind not in ("unroll", "vectorize"):
-        return 1
-    values = sum(below) * (-(-count // LANES) if node.kind == "vectorize" else count)
-    return values if values <= MOST_VALUES else 0
+def collapsed(nest: Nest, outer: str, inner: str) -> tuple[Nest, str] | None:
+    """Return the nest with one iterator for two, and its name; None if they do not always occur together.
 
+    A contraction of many indices becomes a product; OpenMP calls this `collapse`. The memory layout stays:
+    [.., i, j, ..] in C order is [.., i * J + j, ..]. Each access must have neither iterator, or both as
+    adjacent plain indices; the tensor's extent in the second dimension must be that of the inner iterator.
+    """
+    for one in nest.statements:
+        for access in (one.target, *one.accesses):
+            used = [
+                number for number, index in enumerate(access.indices) if index.at(outer) or index.at(inner)
+            ]
+            if not used:
+                continue
+            both = access.indices[used[0] : used[0] + 2]
+            whole = nest.shapes[access.tensor][used[0] + 1 : used[0] + 2] == (nest.extents[inner],)
+            if len(used) != 2 or both != (Affine(((outer, 1),)), Affine(((inner, 1),))) or not whole:
+                return None
+    name = outer + inner
+    while name in nest.extents:
+        name += "_"
+    extents = {}
+    for known, extent in nest.extents.items():
+        if known == outer:
+            extents[name] = extent * nest.extents[inner]
+        elif known != inner:
+            extents[known] = extent
 
-def _is_static(node: Node) -> bool:
-    """Return whether all loops of a node are unrolled or vectorized."""
-    if isinstance(node, Leaf):
-        return True
-    return node.kind in ("unroll", "vectorize") and all(map(_is_static, node.body))
+    def renamed(access: Access) -> Access:
+        indices = [index for index in access.indices if not index.at(inner)]
+        plain = Affine(((name, 1),))
+        return replace(access, indices=tuple(plain if index.at(outer) else index for index in indices))
 
+    def renamed_all(value: Expression) -> Expression:
+        match value:
+            case Access():
+                return renamed(value)
+            case Call(function, arguments):
+                return Call(function, tuple(map(renamed_all, arguments)))
+        return value
 
-def _has_vector(node: Node) -> bool:
-    return isinstance(node, Loop) and (node.kind == "vectorize" or any(map(_has_vector, node.body)))
-
-
-def _below(loop: Loop) -> list[Loop]:
-    found = []
-    for child in loop.body:
-        if isinstance(child, Loop):
-            found += [child, *_below(child)]
-    return found
+    statements = tuple(
+        Statement(renamed(one.target), one.reduce, renamed_all(one.value)) for one in nest.statements
+    )
+    return replace(nest, statements=statements, extents=extents), name

@@ -1,4 +1,4 @@
-"""The extents of a statement's iterators inside each of its loops, and the memory that is touched there.
+"""Properties of statements for their features: of the statement alone, and of its iterators inside each loop.
 
 Footprints and traffic between caches are counted as in Ansor (Zheng et al. 2020, appendix B), for loop trees.
 """
@@ -6,18 +6,75 @@ Footprints and traffic between caches are counted as in Ansor (Zheng et al. 2020
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from burnish.tasks.loop_nests.facts import LINE, StatementFacts
-from burnish.tasks.loop_nests.nest import Statement
+from burnish.tasks.loop_nests.nest import Access, Call, Expression, Nest, Statement
 from burnish.tasks.loop_nests.sketches import Level
+from burnish.tasks.loop_nests.tiles import LONG
 from burnish.tasks.loop_nests.tree import Loop
 
 SHARE = 0.75  # of a cache is left for the data that is counted
 PAGE = 4096  # bytes
 SETS_BYTES = 4096  # lines at this distance are in the same set of the first cache: 64 sets of 64-byte lines
 
+LINE = 64  # bytes
+SLOW = (*LONG, "/", "sqrt")
+
 AnyLoop = Loop | Level
+
+
+class Reach:
+    """The part of a tensor that an access touches."""
+
+    def __init__(self, nest: Nest, access: Access) -> None:
+        self.size = nest.itemsize
+        self.names = frozenset(access.iterators)
+        self.dimensions = [
+            (extent, [(name, abs(by)) for name, by in index.terms])
+            for index, extent in zip(access.indices, nest.shapes[access.tensor], strict=True)
+        ][::-1]
+
+    def bytes(self, box: Mapping[str, int]) -> int:
+        """Return the bytes of the cache lines that the access touches in a box."""
+        rows, run, whole = 1, self.size, True  # whole: all inner dimensions are covered completely
+        for extent, terms in self.dimensions:
+            reach = 1
+            for name, by in terms:
+                reach += by * (box[name] - 1)
+            if whole:
+                run *= reach
+                whole = reach >= extent
+            else:
+                rows *= reach
+        return rows * ((run + LINE - 1) // LINE * LINE)
+
+
+class StatementFacts:
+    """Properties of a statement that do not depend on its schedule."""
+
+    def __init__(self, nest: Nest, number: int, vector_bytes: int) -> None:
+        self.nest, self.statement = nest, nest.statements[number]
+        self.vector_bytes, self.size = vector_bytes, nest.itemsize
+        self.lanes = vector_bytes // nest.itemsize
+        self.accesses = (self.statement.target, *self.statement.accesses)
+        self.strides = nest.moves[number]
+        self.offsets = [nest.offset(access) for access in self.accesses]
+        self.reaches = [Reach(nest, access) for access in self.accesses]
+        self.box = {name: nest.extents[name] for name in self.statement.iterators}
+        functions = list(_functions(self.statement.value))
+        self.operations = max(1, self.statement.operations)
+        self.slow = sum(name in SLOW for name in functions) + 5 * sum(name in LONG for name in functions)
+        comparing = ("max", "min")
+        self.comparisons = sum(name in comparing for name in functions) + (self.statement.reduce in comparing)
+        self.products = self.statement.reduce == "+" and functions == ["*"]
+        self.temporaries = [name for name in nest.written if name not in nest.outputs]
+
+
+def _functions(value: Expression) -> Iterable[str]:
+    if isinstance(value, Call):
+        yield value.function
+        for argument in value.arguments:
+            yield from _functions(argument)
 
 
 class LoopBoxes:

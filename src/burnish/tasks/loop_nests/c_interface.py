@@ -6,7 +6,7 @@ from functools import partial
 
 from burnish import _native
 from burnish.tasks.loop_nests.kernel import PASSES
-from burnish.tasks.loop_nests.lowering import KERNEL, lower
+from burnish.tasks.loop_nests.lowering.lower import KERNEL, lower
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tree import Tree
 from burnish.tasks.tensors import c_interface

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.loop_nests.nest import DType, Nest, make_nest
@@ -19,9 +19,9 @@ class Family:
     """Nests that differ in their extents only."""
 
     statements: tuple[str, ...]
-    iterators: tuple[str, ...]  # their extents are in a name, in this order
-    fixed: Mapping[str, int]  # extents that are not in a name
+    iterators: str  # a letter each; their extents are in a name, in this order
     shapes: Sequence[tuple[int, ...]]  # in the training and test sets
+    fixed: Mapping[str, int] = field(default_factory=dict)  # extents that are not in a name
 
     def nest(self, extents: Sequence[int], dtype: DType, name: str) -> Nest:
         """Return the nest with some extents.
@@ -41,104 +41,47 @@ def _cube(sizes: Sequence[int], rank: int) -> list[tuple[int, ...]]:
 
 
 _SIDES = range(64, 257, 16)  # as in LoopTune
-_FEW = (32, 48, 64, 96, 128)
+_FEW = _cube((32, 48, 64, 96, 128), 3)
+_MATRICES = _cube((128, 256, 512, 1024), 2)
+_IMAGES = _cube((128, 256, 512, 768, 1024), 2)
+_SIXES = _cube((8, 12, 16), 6)
+_VECTORS = [(n << 10,) for n in (4, 16, 64, 256, 1024)]
+_CONV1D = [(x << 10, i) for x in (4, 16, 64, 256) for i in (3, 7, 15, 31)]
+_CONV2D = [(s, s, f, c) for s in (14, 28, 56) for f in (16, 32, 64) for c in (16, 32, 64)]
+_DEPTHWISE = [(s, s, c) for s in (14, 28, 56, 112) for c in (16, 32, 64, 96)]
+_BATCHES = [(b, m, n, k) for b in (8, 32, 64) for m, n, k in _cube((16, 24, 32, 48), 3)]
+_WINDOW = {"i": 3, "j": 3}
+_STENCIL5 = "o[y,x] = 0.2 * (a[y+1,x+1] + a[y,x+1] + a[y+2,x+1] + a[y+1,x] + a[y+1,x+2])"
+_STENCIL7 = (
+    "o[z,y,x] = 0.5*a[z+1,y+1,x+1] + 0.08*(a[z,y+1,x+1] + a[z+2,y+1,x+1]"
+    " + a[z+1,y,x+1] + a[z+1,y+2,x+1] + a[z+1,y+1,x] + a[z+1,y+1,x+2])"
+)
+_SOFTMAX = ("h[m] max= a[m,n]", "e[m,n] = exp(a[m,n] - h[m])", "s[m] += e[m,n]", "o[m,n] = e[m,n] / s[m]")
 
 FAMILIES: dict[str, Family] = {
-    "matmul": Family(("c[m,n] += a[m,k] * b[k,n]",), ("m", "n", "k"), {}, _cube(_SIDES, 3)),
-    "matmul-large": Family(
-        ("c[m,n] += a[m,k] * b[k,n]",), ("m", "n", "k"), {}, _cube((320, 448, 640, 896), 3)
-    ),
-    "matmul-at": Family(("c[m,n] += a[k,m] * b[k,n]",), ("m", "n", "k"), {}, _cube(_FEW, 3)),
-    "matmul-bt": Family(("c[m,n] += a[m,k] * b[n,k]",), ("m", "n", "k"), {}, _cube(_FEW, 3)),
-    "batched-matmul": Family(
-        ("c[b,m,n] += x[b,m,k] * y[b,k,n]",),
-        ("b", "m", "n", "k"),
-        {},
-        [(b, m, n, k) for b in (8, 32, 64) for m, n, k in _cube((16, 24, 32, 48), 3)],
-    ),
-    "matmul-relu": Family(
-        ("c[m,n] += a[m,k] * b[k,n]", "r[m,n] = max(c[m,n] + s[n], 0)"), ("m", "n", "k"), {}, _cube(_FEW, 3)
-    ),
-    "conv1d": Family(
-        ("o[x] += a[x+i] * w[i]",),
-        ("x", "i"),
-        {},
-        [(x << 10, i) for x in (4, 16, 64, 256) for i in (3, 7, 15, 31)],
-    ),
-    "conv1d-strided": Family(
-        ("o[x] += a[2*x+i] * w[i]",),
-        ("x", "i"),
-        {},
-        [(x << 10, i) for x in (4, 16, 64, 256) for i in (3, 7, 15, 31)],
-    ),
-    "conv2d": Family(
-        ("o[y,x,f] += a[y+i,x+j,c] * w[i,j,c,f]",),
-        ("y", "x", "f", "c"),
-        {"i": 3, "j": 3},
-        [(s, s, f, c) for s in (14, 28, 56) for f in (16, 32, 64) for c in (16, 32, 64)],
-    ),
-    "conv2d-strided": Family(
-        ("o[y,x,f] += a[2*y+i,2*x+j,c] * w[i,j,c,f]",),
-        ("y", "x", "f", "c"),
-        {"i": 3, "j": 3},
-        [(s, s, f, c) for s in (14, 28, 56) for f in (16, 32, 64) for c in (16, 32, 64)],
-    ),
-    "depthwise": Family(
-        ("o[y,x,c] += a[y+i,x+j,c] * w[i,j,c]",),
-        ("y", "x", "c"),
-        {"i": 3, "j": 3},
-        [(s, s, c) for s in (14, 28, 56, 112) for c in (16, 32, 64, 96)],
-    ),
-    "stencil5": Family(
-        ("o[y,x] = 0.2 * (a[y+1,x+1] + a[y,x+1] + a[y+2,x+1] + a[y+1,x] + a[y+1,x+2])",),
-        ("y", "x"),
-        {},
-        _cube((128, 256, 384, 512, 768, 1024), 2),
-    ),
-    "stencil9": Family(
-        ("o[y,x] += a[y+i,x+j] * w[i,j]",), ("y", "x"), {"i": 3, "j": 3}, _cube((128, 256, 512, 768, 1024), 2)
-    ),
-    "stencil7": Family(
-        (
-            (
-                "o[z,y,x] = 0.5*a[z+1,y+1,x+1] + 0.08*(a[z,y+1,x+1] + a[z+2,y+1,x+1]"
-                " + a[z+1,y,x+1] + a[z+1,y+2,x+1] + a[z+1,y+1,x] + a[z+1,y+1,x+2])"
-            ),
-        ),
-        ("z", "y", "x"),
-        {},
-        _cube((32, 48, 64, 96, 128), 3),
-    ),
-    "contraction-ab": Family(
-        ("o[a,b,e,f] += x[a,b,c,d] * y[c,d,e,f]",), tuple("abcdef"), {}, _cube((8, 12, 16), 6)[::11]
-    ),
-    "contraction-ac": Family(
-        ("o[a,b,e,f] += x[a,c,b,d] * y[d,c,e,f]",), tuple("abcdef"), {}, _cube((8, 12, 16), 6)[5::11]
-    ),
-    "sum-rows": Family(("r[m] += a[m,n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
-    "sum-columns": Family(("r[n] += a[m,n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
-    "max-rows": Family(("r[m] max= a[m,n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
-    "outer": Family(("o[m,n] = x[m] * y[n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
-    "scaled-sum": Family(
-        ("o[n] = 2 * x[n] + y[n]",), ("n",), {}, [(n << 10,) for n in (4, 16, 64, 256, 1024)]
-    ),
-    "relu-chain": Family(
-        ("t[n] = x[n] * y[n] + z[n]", "o[n] = max(t[n], 0) * 0.5"),
-        ("n",),
-        {},
-        [(n << 10,) for n in (4, 16, 64, 256, 1024)],
-    ),
-    "softmax": Family(
-        (
-            "h[m] max= a[m,n]",
-            "e[m,n] = exp(a[m,n] - h[m])",
-            "s[m] += e[m,n]",
-            "o[m,n] = e[m,n] / s[m]",
-        ),
-        ("m", "n"),
-        {},
-        _cube((64, 128, 256, 512), 2),
-    ),
+    "matmul": Family(("c[m,n] += a[m,k] * b[k,n]",), "mnk", _cube(_SIDES, 3)),
+    "matmul-large": Family(("c[m,n] += a[m,k] * b[k,n]",), "mnk", _cube((320, 448, 640, 896), 3)),
+    "matmul-at": Family(("c[m,n] += a[k,m] * b[k,n]",), "mnk", _FEW),
+    "matmul-bt": Family(("c[m,n] += a[m,k] * b[n,k]",), "mnk", _FEW),
+    "batched-matmul": Family(("c[b,m,n] += x[b,m,k] * y[b,k,n]",), "bmnk", _BATCHES),
+    "matmul-relu": Family(("c[m,n] += a[m,k] * b[k,n]", "r[m,n] = max(c[m,n] + s[n], 0)"), "mnk", _FEW),
+    "conv1d": Family(("o[x] += a[x+i] * w[i]",), "xi", _CONV1D),
+    "conv1d-strided": Family(("o[x] += a[2*x+i] * w[i]",), "xi", _CONV1D),
+    "conv2d": Family(("o[y,x,f] += a[y+i,x+j,c] * w[i,j,c,f]",), "yxfc", _CONV2D, _WINDOW),
+    "conv2d-strided": Family(("o[y,x,f] += a[2*y+i,2*x+j,c] * w[i,j,c,f]",), "yxfc", _CONV2D, _WINDOW),
+    "depthwise": Family(("o[y,x,c] += a[y+i,x+j,c] * w[i,j,c]",), "yxc", _DEPTHWISE, _WINDOW),
+    "stencil5": Family((_STENCIL5,), "yx", _cube((128, 256, 384, 512, 768, 1024), 2)),
+    "stencil9": Family(("o[y,x] += a[y+i,x+j] * w[i,j]",), "yx", _IMAGES, _WINDOW),
+    "stencil7": Family((_STENCIL7,), "zyx", _FEW),
+    "contraction-ab": Family(("o[a,b,e,f] += x[a,b,c,d] * y[c,d,e,f]",), "abcdef", _SIXES[::11]),
+    "contraction-ac": Family(("o[a,b,e,f] += x[a,c,b,d] * y[d,c,e,f]",), "abcdef", _SIXES[5::11]),
+    "sum-rows": Family(("r[m] += a[m,n]",), "mn", _MATRICES),
+    "sum-columns": Family(("r[n] += a[m,n]",), "mn", _MATRICES),
+    "max-rows": Family(("r[m] max= a[m,n]",), "mn", _MATRICES),
+    "outer": Family(("o[m,n] = x[m] * y[n]",), "mn", _MATRICES),
+    "scaled-sum": Family(("o[n] = 2 * x[n] + y[n]",), "n", _VECTORS),
+    "relu-chain": Family(("t[n] = x[n] * y[n] + z[n]", "o[n] = max(t[n], 0) * 0.5"), "n", _VECTORS),
+    "softmax": Family(_SOFTMAX, "mn", _cube((64, 128, 256, 512), 2)),
 }
 
 

@@ -8,13 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.tasks.loop_nests.boxes import AnyLoop, LoopBoxes
-from burnish.tasks.loop_nests.facts import LINE, StatementFacts
+from burnish.tasks.loop_nests.boxes import LINE, AnyLoop, LoopBoxes, StatementFacts
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.sketches import Sketch
 from burnish.tasks.loop_nests.streams import Stream, detour, stream_of
-from burnish.tasks.loop_nests.tiles import chains
-from burnish.tasks.loop_nests.tree import Tree
 
 CACHES = (32 << 10, 1 << 20, 24 << 20)  # bytes
 REGISTERS = {64: 32, 32: 16, 16: 32}  # by the bytes of a vector: AVX-512, AVX2, NEON
@@ -80,28 +77,20 @@ class Featurizer:
         self.facts = [StatementFacts(nest, number, vector_bytes) for number in range(len(nest.statements))]
         self.streams = [stream_of(facts) for facts in self.facts]
 
-    def __call__(self, tree: Tree) -> NDArray[np.float32]:
-        """Return float32[statements, COLUMNS]; many sizes and ratios are log2."""
-        return self._rows(chains(tree.roots, (), 0))
-
     def of_sketch(self, sketch: Sketch) -> NDArray[np.float32]:
-        """Return the features of a sketch's tree, without building the tree."""
+        """Return float32[statements, COLUMNS] for a sketch; many sizes and ratios are log2."""
         shared = (*sketch.shared, 0)  # nothing comes after the last statement
-        return self._rows(
+        return self.rows(
             (number, loops, max(shared[number : number + 2])) for number, loops in enumerate(sketch.loops)
         )
 
-    def _rows(self, chains: Iterable[tuple[int, Sequence[AnyLoop], int]]) -> NDArray[np.float32]:
+    def rows(self, chains: Iterable[tuple[int, Sequence[AnyLoop], int]]) -> NDArray[np.float32]:
+        """Return the features of statements with the loops around them, and how many of these are shared."""
         rows = [
             _FeatureRow(self.facts[number], loops, shared).row(self.streams[number])
             for number, loops, shared in chains
         ]
         return np.array(rows, dtype=np.float32)
-
-
-def features(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
-    """Return the features of one schedule: float32[statements, COLUMNS]; see Featurizer."""
-    return Featurizer(tree.nest, vector_bytes)(tree)
 
 
 class _FeatureRow(LoopBoxes):
@@ -123,8 +112,8 @@ class _FeatureRow(LoopBoxes):
         in_registers = math.prod(self.counts[self.tile : self.tile + len(outer)])
         body = parts * unrolled
         per_row = [moved.get(vector, 0) if vector else 0 for moved in self.strides]
-        vectors, scalars = self._loads(box, vector, rows)
-        different = self._different_loads(box, vector, rows)
+        vectors, scalars = self._loads(box, vector, rows, different=False)
+        different = self._loads(box, vector, rows, different=True)
         needed = parts + min(vectors, 2 * rows + 2) + (unrolled > 1)
         registers = REGISTERS.get(self.vector_bytes, 32)
         memory = bool(statement.reduce) and any(
@@ -194,36 +183,27 @@ class _FeatureRow(LoopBoxes):
             detour(stream, self),
         ]
 
-    def _loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
-        """Return the numbers of vector loads and of scalar loads in a body."""
+    def _loads(self, box: Mapping[str, int], vector: str, rows: int, *, different: bool) -> tuple[int, int]:
+        """Return the numbers of vector loads and of scalar loads in a body.
+
+        With `different`, equal loads count once: `a[y+i]` is the same for equal y + i.
+        """
         vectors = scalars = 0
-        for access, moved in zip(self.accesses[1:], self.strides[1:], strict=True):
-            others = math.prod(box[name] for name in access.iterators if name != vector)
+        reads = zip(self.accesses[1:], self.facts.reaches[1:], self.strides[1:], strict=True)
+        for access, reach, moved in reads:
             step = moved.get(vector, 0) if vector else 0
+            if different:
+                step, others = abs(step), 1
+                for _, terms in reach.dimensions:
+                    values = [(box[name], by) for name, by in terms if name != vector]
+                    count = math.prod(count for count, _ in values)
+                    others *= min(count, 1 + sum(by * (count - 1) for count, by in values))
+            else:
+                others = math.prod(box[name] for name in access.iterators if name != vector)
             if not step:
                 scalars += others
             elif step in (1, 2) or access.tensor in self.packed:
                 vectors += others * rows * abs(step)
-            else:
-                scalars += others * rows * self.lanes
-        return vectors, scalars
-
-    def _different_loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
-        """Return the numbers of different vector and scalar loads: `a[y+i]` is the same for equal y + i."""
-        vectors = scalars = 0
-        reads = zip(self.accesses[1:], self.facts.reaches[1:], self.strides[1:], strict=True)
-        for access, reach, moved in reads:
-            others = 1
-            for _, terms in reach.dimensions:
-                values = [(box[name], by) for name, by in terms if name != vector]
-                others *= min(
-                    math.prod(count for count, _ in values), 1 + sum(by * (count - 1) for count, by in values)
-                )
-            step = abs(moved.get(vector, 0)) if vector else 0
-            if not step:
-                scalars += others
-            elif step in (1, 2) or access.tensor in self.packed:
-                vectors += others * rows * step
             else:
                 scalars += others * rows * self.lanes
         return vectors, scalars

@@ -10,7 +10,7 @@ import numpy as np
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, Miscompiled
-from burnish.tasks.loop_nests.lowering import KERNEL, lower
+from burnish.tasks.loop_nests.lowering.lower import KERNEL, lower
 from burnish.tasks.loop_nests.nest import DTYPES, Nest
 from burnish.tasks.loop_nests.reference import evaluate
 from burnish.tasks.loop_nests.slices import Slices, slices_of

@@ -17,8 +17,8 @@ from burnish.tasks.loop_nests import actions
 from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR
 from burnish.tasks.loop_nests.c_interface import function_name, write_header, write_object
 from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
-from burnish.tasks.loop_nests.legality import Legality
-from burnish.tasks.loop_nests.observations import OBSERVATIONS, observe
+from burnish.tasks.loop_nests.lowering.lower import lower
+from burnish.tasks.loop_nests.observations import OBSERVATIONS, observe, previous_actions
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.tree import Place, Tree, naive
 from burnish.tasks.tensors.machine import Machine, host
@@ -45,14 +45,8 @@ class NestSession(TimedSession):
         self.tree: Tree = tree
         self.shared: Shared = shared
         self.cursor = 0  # the index of a loop, in the order of the tree's text
-        self._legality: Legality | None = None  # of the current tree
         self._masks: dict[str, Mask] = {}  # legal actions at the current tree's loops
         self._compiled: tuple[str, CompiledNest] | None = None  # the last one that was measured
-
-    @property
-    def machine(self) -> Machine:
-        """The machine that schedules are compiled for."""
-        return self.shared.machine
 
     @property
     def place(self) -> Place:
@@ -69,8 +63,7 @@ class NestSession(TimedSession):
         if place is None:
             return np.zeros(len(ACTIONS), dtype=bool)
         if place.name not in self._masks:
-            self._legality = self._legality or Legality(self.tree)
-            self._masks[place.name] = np.array(self._legality.at(place))
+            self._masks[place.name] = np.array(actions.legal_actions(self.tree, place))
         mask = self._masks[place.name].copy()
         mask[PARALLEL] &= self.shared.machine.threads > 1
         if site == WHOLE_PROGRAM:
@@ -90,7 +83,7 @@ class NestSession(TimedSession):
         after = actions.apply(self.tree, text, place)
         assert after is not None
         number = list(self.tree.places).index(place.name)
-        self.tree, self._legality, self._masks = after, None, {}
+        self.tree, self._masks = after, {}
         if self.cursor == number:  # the cursor stays with its loop
             self.cursor += {"swap_up": -1, "swap_down": 1}.get(text, 0)
         self.cursor = min(self.cursor, len(after.places) - 1)
@@ -101,7 +94,19 @@ class NestSession(TimedSession):
         """Return one of OBSERVATIONS."""
         if space not in OBSERVATIONS:
             raise UnknownName.among("observation", space, OBSERVATIONS)
-        return observe(self, space)
+        tree, machine, nest = self.tree, self.shared.machine, self.tree.nest
+        match space:
+            case "5_prev_actions_tensor":
+                return previous_actions(self.trace)
+            case "runtime":
+                return np.array([self.seconds()])
+            case "flops":
+                return np.array([nest.flops / self.seconds(), nest.flops])
+            case "ir":
+                return lower(tree, machine.vector_bytes).text
+            case "c_header":
+                return write_header(self.shared.bench.nest, tree, function_name(self.program.name), machine)
+        return observe(tree, self.cursor, space)
 
     def state(self) -> str:
         """Return the loops as text; the cursor does not change the time."""
@@ -128,11 +133,6 @@ class NestSession(TimedSession):
         """Return an object file with a C function that is named after the program."""
         return write_object(self.tree, function_name(self.program.name), self.shared.machine)
 
-    def header(self) -> str:
-        """Return the C header of `object_code`'s function."""
-        name = function_name(self.program.name)
-        return write_header(self.shared.bench.nest, self.tree, name, self.shared.machine)
-
     def digest(self) -> str:
         """Return the digest of the nest, its loops and the cursor."""
         text = f"{self.tree.nest}{self.tree}\n{self.cursor}"
@@ -142,7 +142,7 @@ class NestSession(TimedSession):
         """Return a session with the same loops; both sessions share their measurements."""
         copy = NestSession(self.tree, self.shared, self.program)
         copy.trace, copy.cursor = list(self.trace), self.cursor
-        copy._legality, copy._masks = self._legality, self._masks
+        copy._masks = self._masks
         return copy
 
 

@@ -7,18 +7,13 @@ al. 2020, arXiv:2006.06762). `trace_of` returns the actions that turn the naive 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
-
-import numpy as np
+from typing import NamedTuple
 
 from burnish.core.trace import Trace, entry
-from burnish.tasks.loop_nests.actions import ACTIONS, OPERANDS, apply
+from burnish.tasks.loop_nests.actions import apply
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
-from burnish.tasks.loop_nests.tree import Kind, Leaf, Loop, Node, Tree, naive
-
-Rng = np.random.Generator
-T = TypeVar("T")
+from burnish.tasks.loop_nests.tree import Kind, Loop, Place, Tree, naive
 
 
 class Level(NamedTuple):  # fast: a policy makes and compares hundreds of sketches in a tenth of a second
@@ -71,32 +66,6 @@ def without_idle_copies(nest: Nest, sketch: Sketch) -> Sketch:
     return sketch._replace(loops=tuple(changed))
 
 
-def tree_of(nest: Nest, sketch: Sketch) -> Tree:
-    """Return the tree of a sketch, without checking that it is legal."""
-    groups: list[Node] = []
-
-    def build(numbers: Sequence[int], depth: int) -> tuple[Node, ...]:
-        nodes: list[Node] = []
-        at = 0
-        while at < len(numbers):
-            loops = sketch.loops[numbers[at]]
-            if depth == len(loops):
-                nodes.append(Leaf(numbers[at]))
-                at += 1
-                continue
-            end = at + 1
-            while end < len(numbers) and sketch.shared[numbers[end]] > depth:
-                end += 1
-            level = loops[depth]
-            body = build(numbers[at:end], depth + 1)
-            nodes.append(Loop(level.iterator, level.step, body, level.kind, level.packs))
-            at = end
-        return tuple(nodes)
-
-    groups += build(range(len(nest.statements)), 0)
-    return Tree(nest, tuple(groups))
-
-
 def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:
     """Return the actions that turn the naive nest into a sketch, and the tree.
 
@@ -121,8 +90,10 @@ def _schedule(walk: _Walk, number: int, loops: Sequence[Level]) -> bool:
         steps = [level.step for level in loops if level.iterator == iterator]
         inner = 1
         for step in reversed(steps[:-1]):
-            depth = walk.depth(number, iterator, inner)
-            if step % inner or not walk.act(number, depth, f"split({step // inner})"):
+            known = [(loop.iterator, loop.step) for loop in walk.loops(number)]
+            if step % inner or not walk.act(
+                number, known.index((iterator, inner)), f"split({step // inner})"
+            ):
                 return False
             inner = step
     wanted = {(level.iterator, level.step): i for i, level in enumerate(loops)}
@@ -140,13 +111,10 @@ def _schedule(walk: _Walk, number: int, loops: Sequence[Level]) -> bool:
             return False
     reads = [access.tensor for access in walk.tree.nest.statements[number].accesses]
     return all(
-        reads.index(tensor) < OPERANDS and walk.act(number, depth, f"pack({reads.index(tensor)})")
+        walk.act(number, depth, f"pack({reads.index(tensor)})")
         for depth, level in enumerate(loops)
         for tensor in level.packs
     )
-
-
-_KNOWN = frozenset(ACTIONS)  # not every factor has an action
 
 
 class _Walk:
@@ -158,36 +126,17 @@ class _Walk:
 
     def loops(self, number: int) -> list[Loop]:
         """Return the loops around a statement."""
-        path = self._path(number)
-        return [self.tree.at(path[: i + 1]) for i in range(len(path) - 1)]
-
-    def depth(self, number: int, iterator: str, step: int) -> int:
-        """Return the depth of a statement's loop with an iterator and a step."""
-        return next(
-            i for i, loop in enumerate(self.loops(number)) if (loop.iterator, loop.step) == (iterator, step)
-        )
+        return [place.loop for place in self._places(number)]
 
     def act(self, number: int, depth: int, action: str) -> bool:
         """Apply an action to a loop around a statement, if it is legal; return whether it is."""
-        path = self._path(number)[: depth + 1]
-        place = next(place for place in self.tree.places.values() if place.path == path)
-        after = apply(self.tree, action, place) if action in _KNOWN else None
+        place = self._places(number)[depth]
+        after = apply(self.tree, action, place)
         if after is None:
             return False
         self.tree = after
         self.trace.append(entry(action, place.name))
         return True
 
-    def _path(self, number: int) -> tuple[int, ...]:
-        def find(nodes: tuple[Node, ...], path: tuple[int, ...]) -> tuple[int, ...] | None:
-            for i, node in enumerate(nodes):
-                if isinstance(node, Leaf):
-                    if node.statement == number:
-                        return (*path, i)
-                elif found := find(node.body, (*path, i)):
-                    return found
-            return None
-
-        found = find(self.tree.roots, ())
-        assert found
-        return found
+    def _places(self, number: int) -> list[Place]:
+        return [place for place in self.tree.places.values() if number in self.tree.leaves(place.path)]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from burnish.tasks.loop_nests.boxes import LoopBoxes
-from burnish.tasks.loop_nests.facts import StatementFacts
+from burnish.tasks.loop_nests.boxes import LoopBoxes, StatementFacts
 
 LARGE_BYTES = 1 << 20  # all tensors of a statement: more than the private caches of a core hold
 DENSE = 4.0  # operations per byte; above, memory is not the bottleneck

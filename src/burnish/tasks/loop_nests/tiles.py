@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from burnish.tasks.loop_nests.facts import LONG
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Tree, leaves_of
+from burnish.tasks.loop_nests.tree import LANES, Leaf, Loop, Node, Tree
 
 Extents = Mapping[str, int]
-LANES = 8  # lanes of a vector when values are counted: a constant, so that legality is the same everywhere
+LONG = ("exp", "tanh")  # functions with many instructions
 LOOP_LINES = 10  # approximate lines of LLVM IR
 COPY_LINES = 40
 FUNCTION_LINES = 25
@@ -97,14 +96,3 @@ def tile_extents(nest: Nest, loop: Loop, extents: Extents) -> dict[str, int]:
     if isinstance(node, Leaf):
         return dict.fromkeys(inside, 1)
     return inside
-
-
-def chains(
-    nodes: tuple[Node, ...], above: tuple[Loop, ...], shared: int
-) -> Iterable[tuple[int, tuple[Loop, ...], int]]:
-    """Yield each statement, the loops around it, and how many of these contain other statements too."""
-    for node in nodes:
-        if isinstance(node, Leaf):
-            yield node.statement, above, shared
-        else:
-            yield from chains(node.body, (*above, node), shared + (len(set(leaves_of(node))) > 1))

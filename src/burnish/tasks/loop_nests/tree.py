@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from burnish.tasks.loop_nests.nest import Nest
+
+LANES = 8  # lanes of a vector when values are counted: a constant, so that legality is the same everywhere
 
 Kind = Literal["loop", "unroll", "vectorize", "parallel"]
 Path = tuple[int, ...]
@@ -57,6 +59,16 @@ class Place:
         return self.extent % self.loop.step
 
 
+class Body(NamedTuple):
+    """A summary of a node in a loop's body."""
+
+    leaves: tuple[int, ...]  # statements inside
+    values: int  # that the node computes in one body; 1 for a loop
+    static: bool  # all its loops are unrolled or vectorized
+    vectors: bool  # it has a vectorized loop
+    packs: bool  # it has copies
+
+
 @dataclass(frozen=True)
 class Tree:
     """The loops of all statements, in the order of execution."""
@@ -81,13 +93,32 @@ class Tree:
         """The loops by path."""
         return {place.path: place for place in self.places.values()}
 
+    @cached_property
+    def bodies(self) -> dict[Path, Body]:
+        """The summaries of all nodes by path."""
+        found: dict[Path, Body] = {}
+
+        def add(node: Node, path: Path) -> Body:
+            if isinstance(node, Leaf):
+                found[path] = Body((node.statement,), 1, True, False, False)
+                return found[path]
+            below = [add(child, (*path, i)) for i, child in enumerate(node.body)]
+            found[path] = Body(
+                tuple(itertools.chain.from_iterable(child.leaves for child in below)),
+                values_of(node.kind, sum(child.values for child in below), self.by_path[path].count),
+                node.kind in ("unroll", "vectorize") and all(child.static for child in below),
+                node.kind == "vectorize" or any(child.vectors for child in below),
+                bool(node.packs) or any(child.packs for child in below),
+            )
+            return found[path]
+
+        for number, root in enumerate(self.roots):
+            add(root, (number,))
+        return found
+
     def at(self, path: Path) -> Loop:
         """Return the loop at a path."""
         return self.by_path[path].loop
-
-    def siblings(self, path: Path) -> tuple[Node, ...]:
-        """Return the nodes of the body that a node is in, including the node."""
-        return self.at(path[:-1]).body if len(path) > 1 else self.roots
 
     def above(self, path: Path) -> list[Loop]:
         """Return the loops around a node, the outermost first."""
@@ -99,11 +130,37 @@ class Tree:
 
     def leaves(self, path: Path) -> tuple[int, ...]:
         """Return the statements below a loop."""
-        return leaves_of(self.at(path))
+        return self.bodies[path].leaves
+
+    def values_below(self, path: Path) -> int:
+        """Return the number of values that the body of a loop computes."""
+        return sum(self.bodies[(*path, i)].values for i in range(len(self.at(path).body)))
 
     def __str__(self) -> str:
         """Return the tree as LoopTool prints it: a line per loop, with its whole iterations and its tail."""
-        return "\n".join(_lines(self))
+
+        def lines(nodes: tuple[Node, ...], path: Path) -> Iterator[str]:
+            indent = "  " * len(path)
+            for number, node in enumerate(nodes):
+                here = (*path, number)
+                if isinstance(node, Leaf):
+                    yield f"{indent}{self.nest.statements[node.statement]}"
+                    continue
+                place = self.by_path[here]
+                count = f"{place.extent // node.step}" + (f" r {place.tail}" if place.tail else "")
+                kind = "" if node.kind == "loop" else f" [{node.kind}]"
+                packs = "".join(f" [pack {name}]" for name in node.packs)
+                yield f"{indent}for {place.name} in {count}{kind}{packs}"
+                yield from lines(node.body, here)
+
+        return "\n".join(lines(self.roots, ()))
+
+
+def values_of(kind: Kind, below: int, count: int) -> int:
+    """Return the number of values that a loop of a kind computes in one body, from that of its own body."""
+    if kind == "unroll":
+        return below * count
+    return below * -(-count // LANES) if kind == "vectorize" else 1
 
 
 def naive(nest: Nest) -> Tree:
@@ -142,21 +199,3 @@ def _put(nodes: tuple[Node, ...], path: Path, new: tuple[Node, ...], count: int)
     loop = nodes[first]
     assert isinstance(loop, Loop)
     return (*nodes[:first], replace(loop, body=_put(loop.body, rest, new, count)), *nodes[first + 1 :])
-
-
-def _lines(tree: Tree) -> Iterator[str]:
-    def lines(nodes: tuple[Node, ...], path: Path) -> Iterator[str]:
-        indent = "  " * len(path)
-        for number, node in enumerate(nodes):
-            here = (*path, number)
-            if isinstance(node, Leaf):
-                yield f"{indent}{tree.nest.statements[node.statement]}"
-                continue
-            place = tree.by_path[here]
-            count = f"{place.extent // node.step}" + (f" r {place.tail}" if place.tail else "")
-            kind = "" if node.kind == "loop" else f" [{node.kind}]"
-            packs = "".join(f" [pack {name}]" for name in node.packs)
-            yield f"{indent}for {place.name} in {count}{kind}{packs}"
-            yield from lines(node.body, here)
-
-    return lines(tree.roots, ())

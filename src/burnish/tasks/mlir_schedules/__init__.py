@@ -11,8 +11,7 @@ from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
 from burnish.tasks.mlir_schedules.outputs import describe, write_schedule
 from burnish.tasks.mlir_schedules.session import open_program, toolchain
 from burnish.tasks.tensors.c_interface import emit_header, emit_object
-from burnish.tasks.tensors.objectives import OBJECTIVES
-from burnish.tasks.tensors.outputs import behaviour
+from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 
 __all__ = ["TASK"]
 

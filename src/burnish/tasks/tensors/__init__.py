@@ -5,11 +5,9 @@ The tasks import these files, which import no task:
     arrays         alignment of arrays, and arguments that users pass
     c_interface    headers and names of C functions
     machine        the machine that code is generated for
-    objectives     the time of a call
-    outputs        the check that a schedule is right
     policy/        the cost model and the policy that uses it; both run without torch
     polynomials    exp and tanh as polynomials
     programs       programs from files, names of families, or text
-    session        sessions whose objective is the time of a call
+    session        sessions whose objective is the time of a call; the check that a schedule is right
     train/         measured schedules, the fit of a cost model to them, the training
 """

@@ -1,15 +1,28 @@
-"""Sessions whose objective is the time of a call."""
+"""Sessions whose objective is the time of a call, and the check that their schedules are right."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
-from burnish.core.errors import UnknownName
+from burnish.core.errors import Miscompiled, UnknownName
+from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM
-from burnish.tasks.tensors.objectives import OBJECTIVES
+from burnish.core.validator import Behaviour
+
+OBJECTIVES = {
+    "seconds": Objective(
+        "seconds",
+        "s",
+        "CPU time of a call, the minimum of several; arrays are in caches as far as they fit",
+        dense=False,
+        by_site=False,
+        noisy=True,
+        heading="seconds",
+    ),
+}
 
 
 class TimedSession(Session):
@@ -52,3 +65,27 @@ class TimedSession(Session):
         Raises:
             Miscompiled: the results differ from NumPy's.
         """
+
+
+class AsNumPy(Behaviour):
+    """The comparison with NumPy on random arrays: the error message as text, "" if the results are equal."""
+
+    same = "gives NumPy's results, like"
+    unoptimized = ""
+
+    def run(self, session: Session, expected: str | None = None) -> str:
+        """Measure the schedule, which also compares it with NumPy; see Behaviour."""
+        try:
+            session.measure("seconds")
+        except Miscompiled as error:
+            return str(error)
+        return ""
+
+    def differences(self, seen: str, expected: str) -> list[str]:
+        """See Behaviour."""
+        return [seen] if seen else []
+
+
+def behaviour(program: Program) -> Behaviour:
+    """Return the behaviour by which schedules of a program are compared."""
+    return AsNumPy()

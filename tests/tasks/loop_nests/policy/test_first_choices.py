@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from burnish.policies.find import shipped
 from burnish.tasks.loop_nests.api.schedule import follow
-from burnish.tasks.loop_nests.boxes import LoopBoxes
-from burnish.tasks.loop_nests.facts import StatementFacts
+from burnish.tasks.loop_nests.boxes import LoopBoxes, StatementFacts
 from burnish.tasks.loop_nests.families import find
-from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
+from burnish.tasks.loop_nests.features import COLUMNS
 from burnish.tasks.loop_nests.nest import DType, Nest
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.policy.proposals import KIND, propose
 from burnish.tasks.loop_nests.streams import detour, run_bytes, stream_of
-from burnish.tasks.loop_nests.tiles import MOST_LINES, chains, emitted_lines
+from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Loop, Tree, naive
 from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
+from tests.tasks.loop_nests.nests import chains, features
 
 MACHINES = {"avx2": 32, "avx512": 64}
 FDTD = {  # of PolyBench's fdtd-2d, 1000 x 1200
@@ -106,7 +106,7 @@ def test_a_matrix_that_is_read_once_is_not_copied(extents: str, machine: str) ->
 
 def test_what_never_varied_in_training_says_nothing() -> None:
     """The policy of AVX-512 has seen numbers of 4 bytes only: of 8, it cannot know what they cost."""
-    rows, both = Featurizer(nest := find("matmul:700x800x900"), 64)(naive(nest)), model_of("avx2")
+    rows, both = features(naive(find("matmul:700x800x900")), 64), model_of("avx2")
     before = model_of("avx512").log2_seconds([rows]), both.log2_seconds([rows])
     rows[0][COLUMNS.index("bytes of an element")] = 8 / 8
     assert model_of("avx512").log2_seconds([rows]) == before[0]

@@ -21,16 +21,16 @@ from burnish.search.run import run
 from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.api.schedule import follow
 from burnish.tasks.loop_nests.families import FAMILIES
-from burnish.tasks.loop_nests.features import COLUMNS, features
+from burnish.tasks.loop_nests.features import COLUMNS
 from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.policy.proposals import KIND, load_for, propose, propose_for
-from burnish.tasks.loop_nests.train.measuring import Measurement, measure, read_measurements
+from burnish.tasks.loop_nests.train.measuring import Measurement, measure
 from burnish.tasks.loop_nests.tree import naive
 from burnish.tasks.tensors.machine import host, machine_of
-from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
-from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
-from tests.tasks.loop_nests.nests import small
+from burnish.tasks.tensors.policy.cost_model import CostModel, SchedulePolicy, load_cost_model
+from burnish.tasks.tensors.train.measuring import line_of, read_rows
+from tests.tasks.loop_nests.nests import features, small
 
 NEST = parse("f32 m=24 n=32 k=16\nc[m,n] += a[m,k] * b[k,n]")
 WIDTH = len(COLUMNS)
@@ -173,16 +173,17 @@ def test_measured_schedules_are_kept_as_lines(tmp_path: Path) -> None:
     assert [one.seconds for one in found] == sorted(one.seconds for one in found)
     assert len({one.sketch for one in found}) == 6
     path = tmp_path / "measured.jsonl"
-    path.write_text("\n".join(one.to_json() for one in found) + "\n" + '{"nest": "cut o')
-    assert read_measurements(path) == found
+    path.write_text("\n".join(map(line_of, found)) + "\n" + '{"nest": "cut o')
+    assert read_rows(path, Measurement) == found
     compressed = tmp_path / "measured.jsonl.xz"
-    compressed.write_bytes(lzma.compress("\n".join(one.to_json() for one in found).encode()))
-    assert read_measurements(compressed) == found
+    compressed.write_bytes(lzma.compress("\n".join(map(line_of, found)).encode()))
+    assert read_rows(compressed, Measurement) == found
     compressed.write_bytes(b"damaged")
     with pytest.raises(InputError, match="expected measured schedules, compressed by xz"):
-        read_measurements(compressed)
+        read_rows(compressed, Measurement)
     with pytest.raises(InputError, match="not a measured schedule"):
-        Measurement.from_json("{}")
+        path.write_text("{}\n")
+        read_rows(path, Measurement)
     with pytest.raises(InputError, match="vectors of 48 bytes"):
         measure(str(NEST), 48, 1, seed=0)
 
@@ -192,7 +193,7 @@ def test_the_shipped_policy_is_that_of_such_a_machine(
     vector_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cpu = {16: "x86-64", 32: "haswell", 64: "skylake-avx512"}[vector_bytes]
-    monkeypatch.setattr("burnish.tasks.tensors.policy.schedule_policy.host", lambda: machine_of(cpu))
+    monkeypatch.setattr("burnish.tasks.tensors.policy.cost_model.host", lambda: machine_of(cpu))
     found = find_guide("shipped", TASK, "seconds")
     assert found
     assert found[1] == f"{TASK.name}-seconds-{'avx512' if vector_bytes == 64 else 'avx2'}"

@@ -16,18 +16,13 @@ from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.features import COLUMNS
 from burnish.tasks.loop_nests.policy.proposals import KIND, load_for
 from burnish.tasks.loop_nests.train.cost_training import schedule_costs
-from burnish.tasks.loop_nests.train.measuring import read_measurements
+from burnish.tasks.loop_nests.train.measuring import Measurement
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.train.cost_training import ScheduleCostsTraining
-from burnish.tasks.tensors.train.fitting import (
-    LearningConfig,
-    MeasuredProgram,
-    Predicted,
-    fit,
-    pair_accuracy,
-    regret,
-)
+from burnish.tasks.tensors.train.fitting import LearningConfig, MeasuredProgram, fit, pair_accuracy, regret
+from burnish.tasks.tensors.train.measuring import read_rows
 
+MODEL: Any = {"task": TASK.id, "objective": "seconds", "vector_bytes": 32, "known": COLUMNS, "kind": KIND}
 TABLE: dict[str, Any] = {
     "task": "loop_nests",
     "objective": "seconds",
@@ -41,14 +36,14 @@ TABLE: dict[str, Any] = {
 def nests(count: int, rng: np.random.Generator) -> list[MeasuredProgram]:
     """Return made-up nests, of whose schedules' features one says what an operation takes."""
     made = []
-    for number in range(count):
+    for _ in range(count):
         rows = rng.uniform(-1, 1, (20, 1, len(COLUMNS))).astype(np.float32)
         work = rng.uniform(10, 25)
         rows[:, :, COLUMNS.index("iterations")] = work
         rows[:, :, COLUMNS.index("operations of one")] = 1
         rows[:, :, COLUMNS.index("detour through memory")] = 0  # times grow with it, as with the two above
         seconds = 2.0 ** (work + 1 - 30 + 2 * rows[:, 0, COLUMNS.index("registers")])
-        made.append(MeasuredProgram(f"nest {number}", tuple(rows), seconds.astype(np.float64)))
+        made.append(MeasuredProgram(tuple(rows), seconds.astype(np.float64)))
     return made
 
 
@@ -56,7 +51,7 @@ def test_order_and_times_are_learned() -> None:
     rng = np.random.default_rng(0)
     train, test = nests(40, rng), nests(40, rng)  # of ten, one bad choice decides
     config = LearningConfig(width=32, models=1, epochs=40, nests_of_batch=4)
-    model = fit(train, config, 0, Predicted(TASK.id, "seconds", 32, COLUMNS, KIND))
+    model = fit(train, config, 0, **MODEL)
     assert pair_accuracy(model, test) > 0.9
     assert np.exp(np.log(regret(model, test)).mean()) > 0.85
     errors = [model.log2_seconds(nest.features) - np.log2(nest.seconds) for nest in test]
@@ -65,9 +60,7 @@ def test_order_and_times_are_learned() -> None:
 
 def test_same_seed_gives_the_same_model() -> None:
     train = nests(6, np.random.default_rng(0))
-    models = [
-        fit(train, LearningConfig(epochs=2), 3, Predicted("t", "o", 32, COLUMNS, KIND)) for _ in range(2)
-    ]
+    models = [fit(train, LearningConfig(epochs=2), 3, **MODEL) for _ in range(2)]
     for (one, first), (other, second) in zip(models[0].layers, models[1].layers, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(first, second)
@@ -76,7 +69,7 @@ def test_same_seed_gives_the_same_model() -> None:
 def test_chosen_and_best_are_compared() -> None:
     """Three schedules of 1, 2 and 4 seconds, of which the model takes the second to be the fastest."""
     nest = nests(1, np.random.default_rng(0))[0]
-    three = MeasuredProgram("nest", nest.features[:3], np.array([1.0, 2.0, 4.0]))
+    three = MeasuredProgram(nest.features[:3], np.array([1.0, 2.0, 4.0]))
 
     class Wrong:
         def log2_seconds(self, rows: Any) -> Any:
@@ -100,7 +93,7 @@ def test_training_measures_once_and_fits(tmp_path: Path, monkeypatch: pytest.Mon
     assert card["kind"] == "schedule-costs"
     assert load_for(path, TASK).objective == "seconds"
     kinds = 2 if host().vector_bytes > 32 else 1
-    measured = read_measurements(tmp_path / "measured.jsonl")
+    measured = read_rows(tmp_path / "measured.jsonl", Measurement)
     assert len(measured) == 2 * kinds * 8
     assert {one.vector_bytes for one in measured} == {32, host().vector_bytes}
     assert "m=128 n=128" not in measured[-1].nest  # the variant's extents

@@ -14,13 +14,14 @@ from burnish.policies.find import SHIPPED
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
-from burnish.tasks.mlir_schedules.policy.measured_sketches import MeasuredSketches, measure
 from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, propose
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import entries, opened
+from burnish.tasks.mlir_schedules.train.op_cost_training import MeasuredSketches, measure
 from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
+from burnish.tasks.tensors.train.measuring import line_of, read_rows
 from tests.tasks.mlir_schedules.small import SMALL, small
 
 LANES = 8
@@ -139,10 +140,15 @@ def test_ops_are_measured_apart_until_a_last_network_fits_in(
     proposals.close()
 
 
-def test_measured_schedules_are_lines() -> None:
+def test_measured_schedules_are_lines(tmp_path: Path) -> None:
+    path = tmp_path / "measured.jsonl"
     found = list(islice(measure(small("matmul"), LANES, 3, 0), 3))
-    assert [MeasuredSketches.from_json(one.to_json()) for one in found] == found
+    path.write_text("".join(f"{line_of(one)}\n" for one in found))
+    assert read_rows(path, MeasuredSketches) == found
     assert all(one.seconds > 0 for one in found)
+    path.write_text('{"program": "matmul"}\n')
+    with pytest.raises(InputError, match="not a measured schedule"):
+        read_rows(path, MeasuredSketches)
 
 
 def test_a_model_proposes_some_of_what_is_measured(model: CostModel) -> None:
@@ -150,11 +156,6 @@ def test_a_model_proposes_some_of_what_is_measured(model: CostModel) -> None:
     best = OpSearch(opened(open_program(small("matmul")))[1], model).next()
     assert len(guided) == 8 and best
     assert best.sketches in [one.sketches for one in guided]
-
-
-def test_what_is_no_measured_schedule_is_refused() -> None:
-    with pytest.raises(InputError, match="not a measured schedule"):
-        MeasuredSketches.from_json('{"program": "matmul"}')
 
 
 def test_policies_of_another_task_are_refused() -> None:

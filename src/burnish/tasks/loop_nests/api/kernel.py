@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,25 +152,21 @@ class CompiledKernel:
         Raises:
             InputError: an array is invalid for another reason.
         """
-        arrays = tuple(map(_plain, map(self._array, self.inputs, inputs)))
-        results = tuple(map(self._array, self.outputs, outputs))
+        shapes = [*self.inputs.items(), *self.outputs.items()]
+        given = [
+            taken(array, name, shape, self.dtype)
+            for (name, shape), array in zip(shapes, (*inputs, *outputs), strict=True)
+        ]
+        arrays, results = tuple(map(_plain, given[: self._count])), tuple(given[self._count :])
         wrong = self._function(arrays, results)
         if wrong < 0:
             return
-        name, array = [*self.inputs, *self.outputs][wrong], (*arrays, *results)[wrong]
+        name, array = shapes[wrong][0], (*arrays, *results)[wrong]
         if not array.flags.writeable:
             raise InputError(f"{name} is read-only; expected an array that can be written")
         if array is not _plain(array):
             raise InputError(f"{name} is not C-contiguous; expected an array as np.empty makes it")
         raise InputError(f"{name} shares memory with another argument; expected an array of its own")
-
-    def _array(self, name: str, given: Any) -> Array:
-        """Return an argument as a NumPy array, without a copy; see `taken`.
-
-        Raises:
-            InputError: see `taken`.
-        """
-        return taken(given, name, self.inputs.get(name, self.outputs.get(name)), self.dtype)
 
 
 def _plain(array: Array) -> Array:
@@ -188,19 +184,7 @@ def worth_aligning(tree: Tree) -> set[str]:
     A product of 256 x 256 matrices took 192 us with an aligned second operand, and 300 us with one that began
     48 bytes after a multiple of 64 (AVX-512). A misaligned vector touches two cache lines.
     """
-    nest = tree.nest
-    found = set()
-    for tensor, times in _vector_reads(tree):
-        shape = nest.shapes[tensor]
-        rows_begin_lines = len(shape) == 1 or shape[-1] * nest.itemsize % ALIGNMENT == 0
-        if tensor in nest.inputs and rows_begin_lines and times >= REUSE * math.prod(shape):
-            found.add(tensor)
-    return found
-
-
-def _vector_reads(tree: Tree) -> Iterator[tuple[str, int]]:
-    """Yield each tensor that is read as contiguous vectors without a copy, and the number of reads."""
-    nest = tree.nest
+    nest, found = tree.nest, set()
     for place in tree.places.values():
         if place.loop.kind != "vectorize":
             continue
@@ -209,5 +193,10 @@ def _vector_reads(tree: Tree) -> Iterator[tuple[str, int]]:
             statement = nest.statements[number]
             reads = math.prod(nest.extents[name] for name in statement.iterators)
             for access in statement.accesses:
-                if access.tensor not in packed and nest.strides(access).get(place.loop.iterator) == 1:
-                    yield access.tensor, reads
+                if access.tensor in packed or nest.strides(access).get(place.loop.iterator) != 1:
+                    continue
+                shape = nest.shapes[access.tensor]
+                rows_begin_lines = len(shape) == 1 or shape[-1] * nest.itemsize % ALIGNMENT == 0
+                if access.tensor in nest.inputs and rows_begin_lines and reads >= REUSE * math.prod(shape):
+                    found.add(access.tensor)
+    return found

@@ -14,11 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from burnish.core.decoding import decode
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.guide import GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
-from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.actions import CURSOR, apply
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.kernel import CompiledNest
@@ -60,13 +60,7 @@ class Schedule:
         Raises:
             InputError: the text is not a schedule.
         """
-        try:
-            found = json.loads(text)
-            seconds = None if found["seconds"] is None else float(found["seconds"])
-            trace = tuple(map(str, found["trace"]))
-            return cls(trace, float(found["refine_seconds"]), seconds, int(found["threads"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"not a schedule: {error}") from None
+        return decode(cls, text, "a schedule")
 
 
 def follow(nest: Nest, trace: Trace) -> Tree:
@@ -79,8 +73,7 @@ def follow(nest: Nest, trace: Trace) -> Tree:
     for entry in trace:
         site, action = split_entry(entry)
         place = tree.places.get(site)
-        known = place and action in TASK.actions and action not in CURSOR
-        after = apply(tree, action, place) if place and known else None
+        after = apply(tree, action, place) if place else None
         if after is None:
             raise InputError(f"{entry!r} is illegal for {nest.statements[0]}")
         tree = after
@@ -105,11 +98,8 @@ def choose(nest: Nest, guide_for: GuideFor | None, threads: int = 1) -> tuple[Sc
         except (CompilerCrash, IllegalAction) as error:
             reasons.append(str(error))
     if guide_for:
-        reason = (
-            f"the last of {len(reasons)} proposals: {reasons[-1]}"
-            if reasons
-            else "the policy proposes no schedule"
-        )
+        last = f"the last of {len(reasons)} proposals: {reasons[-1]}" if reasons else ""
+        reason = last or "the policy proposes no schedule"
         warnings.warn(
             f"{nest.statements[0]}: no schedule of the policy can be used ({reason}). The loops "
             "keep their written order, which may be many times slower. Measure others with "

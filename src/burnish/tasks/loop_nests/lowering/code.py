@@ -112,10 +112,12 @@ class Code:
             return pointer
         return self.emit(f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {elements}")
 
-    def pointer(self, base: str, terms: Sequence[Term], constant: int) -> str:
-        """Return a pointer advanced by terms and a constant, in elements."""
+    def pointer(self, base: str, terms: Sequence[Term], constant: int = 0) -> str:
+        """Return a pointer advanced by terms ("" stands for 0) and a constant, in elements."""
         index = ""
         for value, step in terms:
+            if not value:
+                continue
             term = value if step == 1 else self.emit(f"mul nsw i64 {value}, {step}")
             index = self.emit(f"add nsw i64 {index}, {term}") if index else term
         if index:

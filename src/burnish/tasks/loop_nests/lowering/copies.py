@@ -95,11 +95,7 @@ class _Copy:
         self, count: int, source: tuple[str, int], target: tuple[str, int], body: Callable[[str, str], None]
     ) -> None:
         def one(value: str) -> None:
-            pointers = (
-                self.code.pointer(base, [(value, step)] if value else [], 0)
-                for base, step in (source, target)
-            )
-            body(*pointers)
+            body(*(self.code.pointer(base, [(value, step)]) for base, step in (source, target)))
 
         self.code.repeat(count, one)
 
@@ -114,19 +110,14 @@ def fill(layouts: Layouts, target: Access, number: float, extents: Extents, at: 
     def inside(left: Sequence[str], base: str) -> None:
         if left:
             name, rest = left[0], left[1:]
-            code.repeat(
-                extents[name],
-                lambda value: inside(rest, code.pointer(base, [(value, steps[name])] if value else [], 0)),
-            )
+            code.repeat(extents[name], lambda value: inside(rest, code.pointer(base, [(value, steps[name])])))
             return
         whole, rest_width = divmod(extents[last], code.lanes) if last else (0, 1)
         vector = code.constant(number, 2)
         if whole:
             code.repeat(
                 whole,
-                lambda value: code.store(
-                    vector, code.pointer(base, [(value, code.lanes)] if value else [], 0), code.lanes
-                ),
+                lambda value: code.store(vector, code.pointer(base, [(value, code.lanes)]), code.lanes),
             )
         if rest_width:
             there = code.moved(base, whole * code.lanes)

@@ -32,10 +32,6 @@ def emit_expression(code: Code, expression: Expression, width: int, load: Callab
     return code.constant(expression, width)
 
 
-def _negative(code: Code, x: str, width: int) -> str:
-    return code.emit(f"fneg {code.type(width)} {x}")
-
-
 def _exp(code: Code, x: str, width: int) -> str:
     """Emit 2^n exp(r), where r = x - n log(2) and |r| < log(2) / 2."""
     kind, whole = code.type(width), code.type(width, f"i{8 * code.itemsize}")
@@ -66,7 +62,9 @@ def _tanh(code: Code, x: str, width: int) -> str:
     """Emit 1 - 2 / (exp(2x) + 1), and a polynomial for small |x|, where the difference loses digits."""
     kind = code.type(width)
     one = code.constant(1.0, width)
-    grown = code.combined("+", _exp(code, _times(code, x, 2.0, width), width), one, width)
+    grown = code.combined(
+        "+", _exp(code, code.combined("*", x, code.constant(2.0, width), width), width), one, width
+    )
     large = code.combined("-", one, code.combined("/", code.constant(2.0, width), grown, width), width)
     square = code.combined("*", x, x, width)
     above, below = (_polynomial(code, square, parts, width) for parts in TANH_POLYNOMIALS[code.suffix])
@@ -88,22 +86,14 @@ def _polynomial(code: Code, x: str, coefficients: tuple[float, ...], width: int)
     return value
 
 
-def _times(code: Code, x: str, factor: float, width: int) -> str:
-    return code.combined("*", x, code.constant(factor, width), width)
-
-
 def _multiply_add(code: Code, x: str, factor: float, y: str, width: int) -> str:
     return code.intrinsic("fma", [x, code.constant(factor, width), y], width)
 
 
-def _plain(name: str) -> Callable[[Code, str, int], str]:
-    return lambda code, x, width: code.intrinsic(name, [x], width)
-
-
 _FUNCTIONS: dict[str, Callable[[Code, str, int], str]] = {
-    "neg": _negative,
+    "neg": lambda code, x, width: code.emit(f"fneg {code.type(width)} {x}"),
     "exp": _exp,
     "tanh": _tanh,
-    "sqrt": _plain("sqrt"),
-    "abs": _plain("fabs"),
+    "sqrt": lambda code, x, width: code.intrinsic("sqrt", [x], width),
+    "abs": lambda code, x, width: code.intrinsic("fabs", [x], width),
 }

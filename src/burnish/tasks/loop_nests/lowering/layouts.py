@@ -92,6 +92,6 @@ class Layouts:
                 size, step = layout.blocks[name]
                 value = self.code.emit(f"udiv exact i64 {value}, {size}") if value and size > 1 else value
                 offset //= size
-            terms += [(value, step)] if value else []
+            terms.append((value, step))
             constant += offset * step
         return self.code.pointer(layout.base, terms, constant)

@@ -12,13 +12,12 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 from burnish.core.guide import InitialTraces
 from burnish.core.session import Session
-from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
@@ -27,8 +26,7 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
 from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.policy.cost_model import CostModel, Floats
-from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy, load_policy
+from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, load_policy
 
 KIND = "schedule-costs"
 DRAWN = 380  # sketches to draw, divided by the number of statements
@@ -140,15 +138,9 @@ class _Pool:
         return self.model.log2_seconds(rows)
 
 
-def load_for(path: Path, task: Task) -> SchedulePolicy:
-    """Read a cost model as a policy for a task; see burnish.policies.find and `load_policy`.
-
-    Raises:
-        InputError: see `load_policy`.
-    """
-    return load_policy(path, task, COLUMNS, KIND, propose_for)
-
-
 def propose_for(session: Session, model: CostModel) -> InitialTraces:
     """Yield traces of the session's nest; see `propose`."""
     return propose(parse(str(session.observe("nest"))), model, host().vector_bytes)
+
+
+load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for)

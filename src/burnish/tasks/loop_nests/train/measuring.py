@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from burnish.tasks.loop_nests.sketches import Level, Sketch, trace_of
 from burnish.tasks.loop_nests.variation import vary
 from burnish.tasks.tensors.machine import Machine, host, machine_of
 from burnish.tasks.tensors.policy.cost_model import CostModel
-from burnish.tasks.tensors.train.measuring import read_rows
+from burnish.tasks.tensors.train.measuring import Key
 
 NARROW = "haswell"  # a CPU with AVX2; CPUs with AVX-512 run its code
 DRAWN = 0.4  # share of schedules that are drawn; the others are variations of the fastest
@@ -39,37 +37,19 @@ class Measurement:
 
     nest: str  # as text
     vector_bytes: int
-    sketch: Sketch
+    loops: tuple[tuple[Level, ...], ...]  # of the sketch
+    shared: tuple[int, ...]
     seconds: float
 
-    def to_json(self) -> str:
-        """Return a line of JSON."""
-        row = {
-            "nest": self.nest,
-            "vector_bytes": self.vector_bytes,
-            "loops": self.sketch.loops,
-            "shared": self.sketch.shared,
-            "seconds": self.seconds,
-        }
-        return json.dumps(row)
+    @property
+    def sketch(self) -> Sketch:
+        """The sketch of the schedule."""
+        return Sketch(self.loops, self.shared)
 
-    @classmethod
-    def from_json(cls, text: str) -> Measurement:
-        """Read a line of JSON, as `to_json` returns it.
-
-        Raises:
-            InputError: the line is something else.
-        """
-        try:
-            row = json.loads(text)
-            loops = tuple(
-                tuple(Level(name, step, kind, tuple(packs)) for name, step, kind, packs in each)
-                for each in row["loops"]
-            )
-            sketch = Sketch(loops, tuple(row["shared"]))
-            return cls(row["nest"], row["vector_bytes"], sketch, float(row["seconds"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"not a measured schedule: {error}: {text[:60]}") from None
+    @property
+    def key(self) -> Key:
+        """The program and the size of vectors."""
+        return self.nest, self.vector_bytes
 
 
 def measure(
@@ -125,7 +105,8 @@ class _Schedules:
         except CompilerCrash:
             return None
         self.kernels[sketch] = compiled
-        one = Measurement(str(self.nest), self.vector_bytes, sketch, compiled.seconds(self.bench.arrays))
+        seconds = compiled.seconds(self.bench.arrays)
+        one = Measurement(str(self.nest), self.vector_bytes, *sketch, seconds)
         insort(self.found, one, key=lambda measured: measured.seconds)
         return one.seconds
 
@@ -152,15 +133,6 @@ def machine_with(vector_bytes: int) -> Machine:
         if machine.vector_bytes == vector_bytes and host().runs(machine):
             return machine
     raise InputError(f"this machine does not run code with vectors of {vector_bytes} bytes")
-
-
-def read_measurements(path: Path) -> list[Measurement]:
-    """Read measured schedules of nests from a file; see `read_rows`.
-
-    Raises:
-        InputError: a line is something else.
-    """
-    return read_rows(path, Measurement.from_json)
 
 
 def _next(nest: Nest, found: Sequence[Measurement], vector_bytes: int, rng: Any, *, random: bool) -> Sketch:

@@ -9,15 +9,17 @@ in a network that is larger than the cache.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import TracebackType
 
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
+from burnish.core.trace import Trace, split_entry
 from burnish.tasks.mlir_schedules.parts import OpPart, part
-from burnish.tasks.mlir_schedules.policy.measured_sketches import measure_trace
 from burnish.tasks.mlir_schedules.policy.op_search import NEGLECTED, OpSearch, SketchChoice
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
@@ -25,6 +27,7 @@ from burnish.tasks.mlir_schedules.sketches import trace_of
 from burnish.workers.worker import GIB, Limits, Worker
 
 LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)
+OPEN = 32  # programs that a process keeps open, with their arrays
 
 
 @dataclass
@@ -104,3 +107,32 @@ def _independent(one: OpPart, sites: list[str], search: OpSearch) -> Independent
     op = replace(search.ops[site], site=name)
     of_one = OpSearch({name: op}, search.model, {name: pool})
     return IndependentOp(alone, one.cold, name, sites, of_one, pool[0].predicted)
+
+
+def measure_trace(program: Program, trace: Trace, cold: Sequence[int] = ()) -> float:
+    """Return the seconds of a call of a schedule, after a comparison with NumPy.
+
+    Args:
+        program: The program to schedule.
+        trace: The actions of the schedule.
+        cold: The indices of inputs that are in no cache before a call.
+
+    Raises:
+        IllegalAction, CompilerCrash: the schedule is illegal, or it cannot be compiled and measured.
+    """
+    session = _opened(program.digest, program).fork()
+    for text in trace:
+        site, action = split_entry(text)
+        session.apply(session.index(action), site)
+    if cold:
+        seconds = session.compiled().cold_seconds(session.shared.trial.arrays, cold)
+    else:
+        seconds = session.measure("seconds")
+    if not math.isfinite(seconds):
+        raise CompilerCrash(f"{program.name}: a call takes {seconds} seconds")
+    return seconds
+
+
+@lru_cache(maxsize=OPEN)
+def _opened(_digest: str, program: Program) -> ScheduleSession:
+    return open_program(program)

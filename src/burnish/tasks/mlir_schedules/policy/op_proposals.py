@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from time import monotonic
 
 from burnish.core.guide import InitialTraces
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.tasks.mlir_schedules.features import COLUMNS
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
@@ -18,8 +17,7 @@ from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened, trace_of
-from burnish.tasks.tensors.policy.cost_model import CostModel
-from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy, load_policy
+from burnish.tasks.tensors.policy.cost_model import CostModel, load_policy
 
 KIND = "op-schedule-costs"
 REPEATED = 500  # repeated traces in a row that end the search
@@ -77,17 +75,11 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
                 search.next_is(independent.fastest())
 
 
-def load_for(path: Path, task: Task) -> SchedulePolicy:
-    """Read a cost model as a policy for a task; see burnish.policies.find and `load_policy`.
-
-    Raises:
-        InputError: see `load_policy`.
-    """
-    return load_policy(path, task, COLUMNS, KIND, propose_for)
-
-
 def propose_for(session: Session, model: CostModel) -> InitialTraces:
     """Yield traces of the session's program, until the session ends; see `propose`."""
     text = session.observe("program")
     assert isinstance(text, str)
     return propose(Program("program", LANGUAGE, text.encode()), model, session.ends)
+
+
+load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for)

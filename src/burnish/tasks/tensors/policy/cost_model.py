@@ -1,4 +1,4 @@
-"""The cost model: it predicts a schedule's time by a small network over features, run by NumPy.
+"""The cost model, which predicts a schedule's time by a small network over features, and its policy.
 
 seconds(tree) = sum over its statements s of 2^(f(features of s) + scale(s)). f is the mean of several
 perceptrons, scale the sum of the columns SCALE. burnish.tasks.tensors.train.fitting trains them.
@@ -6,7 +6,8 @@ perceptrons, scale the sum of the columns SCALE. burnish.tasks.tensors.train.fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
+from burnish.core.guide import Guide, InitialTraces
+from burnish.core.session import Session
+from burnish.core.task import Task
 from burnish.policies.npz import DAMAGE, read_archive, write_archive
+from burnish.tasks.tensors.machine import host
 
 FORMAT: Final = 2
 
@@ -141,3 +146,42 @@ def _layers(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Floats, Floats
     while f"{number}.weight" in arrays:
         yield arrays[f"{number}.weight"].astype(np.float32), arrays[f"{number}.bias"]
         number += 1
+
+
+Propose = Callable[[Session, CostModel], InitialTraces]
+"""A function that proposes schedules of the session's program, most promising first."""
+
+
+@dataclass(frozen=True)
+class SchedulePolicy:
+    """Guides for searches of schedules."""
+
+    model: CostModel
+    propose: Propose
+
+    @property
+    def objective(self) -> str:
+        """The objective that the model predicts."""
+        return self.model.objective
+
+    def __call__(self, session: Session) -> Guide:
+        """Return a guide that proposes schedules of the session's program."""
+        return Guide(self.propose(session, self.model), searches=True)
+
+    def distance(self, _task: Task) -> float:
+        """Return the distance from the measured machine to this one: log2 of the ratio of vector sizes."""
+        return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
+
+
+def load_policy(
+    path: Path, task: Task, known: tuple[str, ...], kind: str, propose: Propose
+) -> SchedulePolicy:
+    """Read a cost model as a policy for a task; see `load_cost_model`.
+
+    Raises:
+        InputError: the file is not a cost model, or is for another task.
+    """
+    model = load_cost_model(path, known, kind)
+    if model.task != task.id:
+        raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
+    return SchedulePolicy(model, propose)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +22,9 @@ from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
 from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.policy.cost_model import CostModel
-from burnish.tasks.tensors.policy.schedule_policy import SchedulePolicy
-from burnish.tasks.tensors.train.fitting import (
-    LearningConfig,
-    MeasuredProgram,
-    Predicted,
-    fit,
-    pair_accuracy,
-    regret,
-)
+from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, SchedulePolicy
+from burnish.tasks.tensors.train.fitting import LearningConfig, MeasuredProgram, fit, pair_accuracy, regret
+from burnish.tasks.tensors.train.measuring import Key, line_of, read_rows
 
 FEWEST = 6  # schedules; a program with fewer is not learned from
 
@@ -49,48 +42,28 @@ class ScheduleCostsPlan:
     fit: LearningConfig = field(default_factory=LearningConfig)
 
 
-Key = tuple[str, int]
-"""A program as text, and the size of vectors in its code, in bytes."""
+@dataclass(frozen=True)
+class Subject:
+    """The kind of programs whose schedules are learned.
 
+    Attributes:
+        language: The language of the programs.
+        known: The columns of the features.
+        kind: The kind of the policy's file.
+        row: The dataclass of a measurement; it has `seconds`, and `key`, a Key.
+        wanted: Yields the keys to measure.
+        measure: Measures schedules of a program from a seed; a model proposes some of them. It raises
+            CompilerCrash if measuring takes too long, or if the compiler fails.
+        features: Returns the features of all measurements of a program.
+    """
 
-class MeasuredSchedule(Protocol):
-    """A schedule of a program, and the seconds of a call."""
-
-    def to_json(self) -> str:
-        """Return a line of JSON."""
-
-
-class Subject(Protocol):
-    """The kind of programs whose schedules are learned."""
-
-    language: str  # of the programs
-    known: tuple[str, ...]  # columns of the features
-    kind: str  # of the policy's file
-
-    def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
-        """Yield the keys to measure."""
-
-    def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: CostModel | None
-    ) -> Iterable[MeasuredSchedule]:
-        """Measure schedules of a program, some of which a model proposes.
-
-        Raises:
-            CompilerCrash: measuring takes too long, or the compiler fails.
-        """
-
-    def read(self, path: Path) -> list[Any]:
-        """Read measurements from a file.
-
-        Raises:
-            InputError: a line is something else.
-        """
-
-    def key(self, row: Any) -> Key:
-        """Return the key of a measurement."""
-
-    def learned(self, rows: Sequence[Any]) -> MeasuredProgram:
-        """Return the features and times of all measurements of a program."""
+    language: str
+    known: tuple[str, ...]
+    kind: str
+    row: type[Any]
+    wanted: Callable[[Chosen, ScheduleCostsPlan], Iterator[Key]]
+    measure: Callable[[Key, ScheduleCostsPlan, int, CostModel | None], Iterable[Any]]
+    features: Callable[[Sequence[Any]], tuple[Floats, ...]]
 
 
 class ScheduleCostsTraining(ConfiguredTraining):
@@ -113,7 +86,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
             raise InputError(f"{config.name}: task: {self.task.name}: expected {expected}")
         self.choose_programs()
         self.guide = self._guide()
-        self._before = [one for name in self.plan.measured for one in self.subject.read(_existing(name))]
+        self._before = self._rows_of_plan()
         self.model: CostModel | None = None
         self._held: list[MeasuredProgram] = []
         self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
@@ -167,13 +140,19 @@ class ScheduleCostsTraining(ConfiguredTraining):
             for programs in (self.programs, self.validation)
             for key in self.subject.wanted(programs, self.plan)
         }
-        others = self._by_key(one for one in self._before if self.subject.key(one) not in seen)
-        measured += map(self.subject.learned, others.values())
+        others = self._by_key(one for one in self._before if one.key not in seen)
+        measured += map(self._learned, others.values())
         self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
-        of = Predicted(
-            self.task.id, self.objective, host().vector_bytes, self.subject.known, self.subject.kind
+        self.model = fit(
+            measured,
+            self.plan.fit,
+            self.config.run.seed,
+            task=self.task.id,
+            objective=self.objective,
+            vector_bytes=host().vector_bytes,
+            known=self.subject.known,
+            kind=self.subject.kind,
         )
-        self.model = fit(measured, self.plan.fit, self.config.run.seed, of)
         shares = regret(self.model, self._held)
         self._metrics = {
             SCORE: float(np.exp(np.log(shares).mean())),
@@ -188,17 +167,17 @@ class ScheduleCostsTraining(ConfiguredTraining):
     ) -> Iterator[Mapping[str, float]]:
         """Measure the programs that a file lacks, one per iteration; add all measurements to `found`."""
         path, subject = self.folder / f"{name}.jsonl", self.subject
-        known = self._by_key([*self._before, *subject.read(path)])
+        known = self._by_key([*self._before, *read_rows(path, subject.row)])
         with closing(LineFile(path, keep=True)) as file:
             for number, key in enumerate(subject.wanted(programs, self.plan)):
                 if key not in known:
                     self.note(f"{name}: {number} of {len(programs)} programs")
                     known[key] = self._measured(key)
                     for row in known[key]:
-                        file.append(row.to_json())
+                        file.append(line_of(row))
                     yield {name: number, f"{name}/schedules": len(known[key])}
                 if len(known[key]) >= FEWEST:
-                    found.append(subject.learned(known[key]))
+                    found.append(self._learned(known[key]))
         yield {name: len(found)}
 
     def _measured(self, key: Key) -> list[Any]:
@@ -209,10 +188,21 @@ class ScheduleCostsTraining(ConfiguredTraining):
             self.note(f"left out: {key[0].splitlines()[-1]}: {error}")
             return []
 
+    def _learned(self, rows: Sequence[Any]) -> MeasuredProgram:
+        return MeasuredProgram(self.subject.features(rows), np.array([row.seconds for row in rows]))
+
+    def _rows_of_plan(self) -> list[Any]:
+        rows = []
+        for name in self.plan.measured:
+            if not (path := Path(name)).is_file():
+                raise InputError(f"algorithm.measured: {name}: there is no such file")
+            rows += read_rows(path, self.subject.row)
+        return rows
+
     def _by_key(self, rows: Iterable[Any]) -> dict[Key, list[Any]]:
         known: dict[Key, list[Any]] = {}
         for row in rows:
-            known.setdefault(self.subject.key(row), []).append(row)
+            known.setdefault(row.key, []).append(row)
         return known
 
     def _guide(self) -> CostModel | None:
@@ -222,9 +212,3 @@ class ScheduleCostsTraining(ConfiguredTraining):
         if not isinstance(found[0], SchedulePolicy):
             raise InputError(f"algorithm.guide: {self.plan.guide} is not a cost model")
         return found[0].model
-
-
-def _existing(name: str) -> Path:
-    if not (path := Path(name)).is_file():
-        raise InputError(f"algorithm.measured: {name}: there is no such file")
-    return path

@@ -33,27 +33,13 @@ class LearningConfig:
     nests_of_batch: int = 24
     times: float = 1.0  # weight of the loss of times; 0: only the order is learned
     ranking: float = 1.0  # weight of the loss of the order within nests; 0: only times are learned
-    favour: float = (
-        1.0  # log2 by which a schedule's weight falls for each factor of 2 to the best of its nest
-    )
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """The target of a cost model."""
-
-    task: str  # its id
-    objective: str
-    vector_bytes: int  # of the machine that was measured
-    known: tuple[str, ...]  # the columns of the features
-    kind: str  # of the policy's file
+    favour: float = 1.0  # log2 by which a weight falls for each factor of 2 to the best time of its nest
 
 
 @dataclass(frozen=True)
 class MeasuredProgram:
     """Measured schedules of one program."""
 
-    program: str
     features: tuple[Floats, ...]  # [statements, F], one for each schedule
     seconds: NDArray[np.float64]  # [schedules]
 
@@ -87,16 +73,20 @@ def fit(
     measured: Sequence[MeasuredProgram],
     config: LearningConfig,
     seed: int,
-    of: Predicted,
+    *,
+    task: str,
+    objective: str,
+    vector_bytes: int,
+    known: tuple[str, ...],
+    kind: str,
 ) -> CostModel:
-    """Fit a cost model to measured schedules."""
+    """Fit a cost model to measured schedules; the last arguments are fields of CostModel."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     rows = np.concatenate([one for nest in measured for one in nest.features])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + LEAST_DEVIATION
-    operations = [
-        [np.exp2(one[:, scale_of(of.known)].sum(axis=1)).sum() for one in nest.features] for nest in measured
-    ]
+    scaled = scale_of(known)
+    operations = [[np.exp2(one[:, scaled].sum(axis=1)).sum() for one in nest.features] for nest in measured]
     rates = np.concatenate([nest.seconds / each for nest, each in zip(measured, operations, strict=True)])
     network = _Networks(rows.shape[1], float(np.log2(rates).mean()), config)
     optimizer = torch.optim.AdamW(
@@ -110,7 +100,7 @@ def fit(
         order = rng.permutation(len(measured))
         for begin in range(0, len(order), config.nests_of_batch):
             chosen = [measured[i] for i in order[begin : begin + config.nests_of_batch]]
-            loss = _loss(network, chosen, (mean, deviation), scale_of(of.known), config)
+            loss = _loss(network, chosen, (mean, deviation), scaled, config)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -120,17 +110,7 @@ def fit(
         (weight.detach().numpy(), bias.detach().numpy())
         for weight, bias in zip(network.weights, network.biases, strict=True)
     )
-    return CostModel(
-        of.task,
-        of.objective,
-        of.known,
-        of.vector_bytes,
-        mean,
-        deviation,
-        layers,
-        of.known,
-        of.kind,
-    )
+    return CostModel(task, objective, known, vector_bytes, mean, deviation, layers, known, kind)
 
 
 def _loss(
@@ -175,19 +155,17 @@ def _loss(
 
 
 PAIR = 0.03  # log2; pairs whose times differ by less are ignored
+CLOSEST = 0.1  # log2; the same in `pair_accuracy`
 SHARPNESS = 4.0  # factor of the predicted difference in the ranking loss
 
 
-def pair_accuracy(model: CostModel, measured: Sequence[MeasuredProgram], closest: float = 0.1) -> float:
-    """Return the share of pairs in the right order, for pairs in a nest that differ by more than `closest`.
-
-    `closest` is in log2 of seconds.
-    """
+def pair_accuracy(model: CostModel, measured: Sequence[MeasuredProgram]) -> float:
+    """Return the share of pairs in the right order, for pairs in a nest that differ by more than CLOSEST."""
     right = pairs = 0
     for nest in measured:
         predicted, true = model.log2_seconds(nest.features), np.log2(nest.seconds)
         apart = true[None, :] - true[:, None]
-        mask = apart > closest
+        mask = apart > CLOSEST
         right += int(((predicted[None, :] - predicted[:, None]) > 0)[mask].sum())
         pairs += int(mask.sum())
     return right / max(1, pairs)
