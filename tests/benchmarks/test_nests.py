@@ -45,7 +45,13 @@ def row(group: str = "nest", /, **seconds: Sequence[float]) -> Row:
     """Return a row with the samples of a few contenders, whose names have _ for /."""
     samples = {name.replace("_", "/"): samples for name, samples in seconds.items()}
     machine = {"vector_bytes": 64}
-    case = {"case": "outer:2x2", "group": group, "split": "test", "flops": 100, "machine": machine}
+    case: dict[str, Any] = {
+        "case": "outer:2x2",
+        "group": group,
+        "split": "test",
+        "flops": 100,
+        "machine": machine,
+    }
     return Row(**case, nest="", peak_flops=1000, schedules={"policy": {"seconds": 0.1}}, samples=samples)
 
 

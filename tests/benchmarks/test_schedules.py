@@ -43,7 +43,13 @@ def row(group: str = "conv", /, case: str = "conv2d:1x1x1x1", **seconds: Sequenc
     """Return a row with the samples of a few contenders, whose names have _ for /."""
     samples = {name.replace("_", "/"): samples for name, samples in seconds.items()}
     machine = {"vector_bytes": 64}
-    measured = {"group": group, "split": "test", "flops": 100, "machine": machine, "samples": samples}
+    measured: dict[str, Any] = {
+        "group": group,
+        "split": "test",
+        "flops": 100,
+        "machine": machine,
+        "samples": samples,
+    }
     return Row(case=case, **measured, digest="", trace=("next",), origin="hand", failed={})
 
 

@@ -138,8 +138,9 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
     unchanged: list[int] = []
     steps_taken = 0
     try:
-        copy, view = session.fork(), View(steps.observations, site_count=steps.sites)
-        now: Start | Step = copy.start(view)
+        view = View(steps.observations, site_count=steps.sites)
+        copy, start = session.begin_fork(view)()
+        now: Start | Step = start
         while steps.max_steps is None or steps_taken < steps.max_steps:
             state = State(now.observed, now.mask, (now.question, *now.sites[1:]))
             log_probs = steps.predict([state])[0].log_probs
@@ -149,11 +150,12 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
             chosen = int(choose(np.maximum(log_probs, ILLEGAL).astype(np.float32)[None], rng)[0])
             place, action = divmod(chosen, len(steps.actions))
             asked = bool(now.question)
-            now = copy.step(session.index(steps.actions[action]), now.sites[place], view, now.sites)
+            index = session.index(steps.actions[action])
+            now = step = copy.begin_step(index, now.sites[place], view, now.sites)()
             steps_taken += 1
-            if now.changed or not asked:
-                trace.append(now.entry)
-            unchanged = [] if now.changed or asked else [*unchanged, chosen]
+            if step.changed or not asked:
+                trace.append(step.entry)
+            unchanged = [] if step.changed or asked else [*unchanged, chosen]
         copy.close()
     except CompilerCrash:
         pass

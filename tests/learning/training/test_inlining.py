@@ -114,7 +114,7 @@ def test_the_worth_of_inlining_is_what_leaving_costs_more() -> None:
     inlined = table.rows[:, -1] == 1
     sign = np.where(inlined, 1, -1)
     expected = sign * np.sign(table.changes) * np.log1p(abs(table.changes)) + 0.5 * sign
-    assert data.worth == pytest.approx(expected)
+    assert data.gains == pytest.approx(expected)
     with pytest.raises(InputError, match="no answer was tried"):
         judged([], FittingConfig().margin)
 
