@@ -82,8 +82,7 @@ class Unit:
         Raises:
             CompileError: clang rejects the file.
         """
-        options = (f"-fmacro-prefix-map={self.root}/=", *self.options)
-        return compile_to_bitcode(Path(self.path), options, level=level, directory=self.root)
+        return compile_to_bitcode(Path(self.path), self.arguments[1:], level=level, directory=self.root)
 
 
 @dataclass(frozen=True)

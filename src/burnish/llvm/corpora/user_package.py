@@ -65,8 +65,7 @@ def build_user_package(
 
     Args:
         link: Link all files that compile into one program.
-        processes: Number of processes; by default one for each core.
-        progress: Called after every file.
+        processes, progress: See `build`.
         again: Also rebuild existing packs, because a header outside the folder may have changed.
 
     Raises:
