@@ -85,11 +85,8 @@ def execute(
     its whole process group is killed. It is also killed when the calling thread ends. Only processes that it
     moves to another session escape.
 
-    Args:
-        run: The arguments and the standard input.
-        files: Files in the program's folder: names, which may include folders, and contents.
-        environment: The whole environment, as NAME=value.
-        counters: Names in COUNTERS to read.
+    `files` are put into the program's folder: names, which may include folders, and contents. `environment`
+    is the whole environment, as NAME=value. `counters` are names in COUNTERS to read.
 
     Raises:
         InputError: the executable cannot be started, or a file's name leads out of the folder.
