@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -132,9 +132,5 @@ def _configure(
 
 def texts(options: Options) -> dict[str, str]:
     """Return the options that differ from the defaults, as texts."""
-    default = type(options)()
-    return {
-        item.name: str(getattr(options, item.name))
-        for item in fields(options)
-        if getattr(options, item.name) != getattr(default, item.name)
-    }
+    default = vars(type(options)())
+    return {name: str(value) for name, value in vars(options).items() if value != default[name]}
