@@ -26,6 +26,20 @@ NO_TIME = "-mno-incremental-linker-compatible"  # leaves the time of creation ou
 
 SHOWN = Presentation(("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}")
 
+SPEED_LIMIT = "speed-limit"
+
+CPU = Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU")
+GOAL_SETTINGS = (
+    Setting(
+        SPEED_LIMIT,
+        "how much longer than -Oz the expected run time may be, for fewer loaded bytes: 5% (default), none",
+        metavar="PERCENT",
+        default="5%",
+    ),
+)
+
+Options = TypeVar("Options", bound=Any)
+
 
 def files(level: str) -> Files:
     """Return the files of programs that clang's front end makes at a level."""
@@ -83,21 +97,6 @@ def write_text(session: Session, _arguments: tuple[str, ...], _level: str) -> by
     content = session.observe("ir")
     assert isinstance(content, str)
     return content.encode()
-
-
-SPEED_LIMIT = "speed-limit"
-
-CPU = Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU")
-GOAL_SETTINGS = (
-    Setting(
-        SPEED_LIMIT,
-        "how much longer than -Oz the expected run time may be, for fewer loaded bytes: 5% (default), none",
-        metavar="PERCENT",
-        default="5%",
-    ),
-)
-
-Options = TypeVar("Options", bound=Any)
 
 
 def goal(objective: str, given: Mapping[str, str]) -> str:
