@@ -20,9 +20,9 @@ from burnish.core.session import Session
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
+from burnish.llvm.run.check import object_behaviour
 from burnish.llvm.run.folder import temporary_folder
-from burnish.llvm.run.object_behaviour import object_behaviour
-from burnish.llvm.run.runs import read_run
+from burnish.llvm.run.running import read_run
 from burnish.llvm.run.stopwatch import Stopwatch
 
 TOGGLES = """

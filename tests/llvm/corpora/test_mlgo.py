@@ -41,18 +41,13 @@ def described(folder: Path, table: dict[str, Any], *, options: str = "") -> Path
     return folder
 
 
-def test_a_command_is_the_options_and_the_module(tmp_path: Path) -> None:
-    folder = described(tmp_path, {"has_thinlto": False, "modules": ["lib/a.o"]}, options="\0".join(OPTIONS))
-    corpus = read_mlgo(folder)
+@pytest.mark.parametrize("end", ["", "\0"], ids=["of mlgo-utils", "that clang embeds"])
+def test_a_command_is_the_options_and_the_module(tmp_path: Path, end: str) -> None:
+    table = {"has_thinlto": False, "modules": ["lib/a.o"]}
+    corpus = read_mlgo(described(tmp_path, table, options="\0".join(OPTIONS) + end))
     assert corpus.modules == ("lib/a.o",)
     assert corpus.options("lib/a.o") == OPTIONS
     assert corpus.command("lib/a.o") == (*OPTIONS, "-x", "ir", f"{tmp_path}/lib/a.o.bc")
-
-
-def test_what_clang_embeds_ends_with_a_zero_byte(tmp_path: Path) -> None:
-    options = "".join(f"{word}\0" for word in OPTIONS)
-    corpus = read_mlgo(described(tmp_path, {"has_thinlto": False, "modules": ["a"]}, options=options))
-    assert corpus.options("a") == OPTIONS
 
 
 def test_a_thinlto_module_comes_with_its_index(tmp_path: Path) -> None:

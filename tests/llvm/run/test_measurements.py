@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Program, Run, Workload
 from burnish.envs.env import Env
-from burnish.llvm.run import Execution, measurements, stopwatch
+from burnish.llvm.run import measurements, stopwatch
 from burnish.llvm.run.measurements import DAY, MeasurementCache, default_path, key_of
 from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes import TASK
-from tests.llvm.run.programs import run
+from tests.llvm.run.programs import FakeRuns, run
 from tests.sources import program
 
 PLAIN = Workload((run("work", "10"),))
@@ -30,26 +28,11 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-class Runs:
-    """Runs that take 1 second, then 2, ...; and what they say of themselves."""
-
-    def __init__(self, output: bytes = b"right", killed: str = "") -> None:
-        self.made = 0
-        self.output, self.killed = output, killed
-
-    def __call__(self, *_: Any, counters: Sequence[str] = (), **others: Any) -> Execution:
-        self.made += 1
-        counted = dict.fromkeys(counters, 100 * self.made)
-        return Execution(self.output, b"", 0, self.killed, float(self.made), 1.0, counted)
-
-
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
-    made = Runs()
-    right = (Execution(b"right", b"", 0, "", 1.0, 1.0),)
-    monkeypatch.setattr(stopwatch, "run_all", lambda *_, **__: right)
+def runs(monkeypatch: pytest.MonkeyPatch) -> FakeRuns:
+    made = FakeRuns()
+    made.replace_real_ones(monkeypatch, inputs=1)
     monkeypatch.setattr(stopwatch, "link", lambda *_: Path("program"))
-    monkeypatch.setattr(stopwatch, "execute", made)
     return made
 
 
@@ -57,20 +40,20 @@ def session(workload: Workload = REMEMBERED, reference: bytes = b"-O0") -> Stopw
     return Stopwatch(workload, lambda: reference)
 
 
-def test_another_session_does_not_run_it_again(runs: Runs) -> None:
+def test_another_session_does_not_run_it_again(runs: FakeRuns) -> None:
     assert session().measure(b"object") == 1
     assert session().measure(b"object") == 1
     assert runs.made == 3
 
 
-def test_without_leave_everything_is_measured_anew(runs: Runs) -> None:
+def test_without_leave_everything_is_measured_anew(runs: FakeRuns) -> None:
     assert [session(PLAIN).measure(b"object") for _ in range(2)] == [1, 4]
     assert not default_path().exists()
     session().measure(b"object")
     assert session(PLAIN).measure(b"object") == 10
 
 
-def test_what_was_measured_is_the_key(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_measured_is_the_key(runs: FakeRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     session().measure(b"object")
     session().measure(b"another")
     session().measure(b"object", "cycles")
@@ -86,7 +69,7 @@ def test_parts_of_a_key_do_not_run_together() -> None:
     assert key_of("a") == key_of(b"a")
 
 
-def test_wrong_programs_are_remembered(runs: Runs) -> None:
+def test_wrong_programs_are_remembered(runs: FakeRuns) -> None:
     runs.output = b"wrong"
     for _ in range(2):
         with pytest.raises(Miscompiled, match="prints b'wrong'"):
@@ -94,7 +77,7 @@ def test_wrong_programs_are_remembered(runs: Runs) -> None:
     assert runs.made == 1
 
 
-def test_late_ones_are_tried_again(runs: Runs) -> None:
+def test_late_ones_are_tried_again(runs: FakeRuns) -> None:
     runs.killed = "not finished within 1 seconds"
     for _ in range(2):
         with pytest.raises(Miscompiled, match="not finished within 1 seconds"):
@@ -118,7 +101,7 @@ def test_the_least_used_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("what", ["folder", "locked", "read-only"])
 def test_a_file_that_cannot_be_used_costs_nothing(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
+    runs: FakeRuns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
 ) -> None:
     monkeypatch.setattr(measurements, "WAIT_SECONDS", 0.05)
     path = default_path()
@@ -143,7 +126,7 @@ def test_a_file_that_cannot_be_used_costs_nothing(
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + bytes(2000)])
-def test_a_broken_file_is_begun_anew(runs: Runs, content: bytes) -> None:
+def test_a_broken_file_is_begun_anew(runs: FakeRuns, content: bytes) -> None:
     default_path().parent.mkdir()
     default_path().write_bytes(content)
     assert session().measure(b"object") == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ import pytest
 from burnish.core.errors import CompileError, Miscompiled
 from burnish.core.program import Workload
 from burnish.llvm.programs import load_program
-from burnish.llvm.run import Execution, stopwatch
+from burnish.llvm.run import stopwatch
 from burnish.llvm.run.running import RunLimits
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch, measurement_lock, quiet_core
 from burnish.llvm.toolchain import bitcode_to_object
-from tests.llvm.run.programs import run
+from tests.llvm.run.programs import FakeRuns, run
 from tests.sources import program
 
 WORKLOAD = Workload((run("work", "10"), run("work", "20")))
@@ -33,41 +32,25 @@ def other() -> bytes:
     return bitcode_to_object(program("behave.c").content, level="O0")
 
 
-class FakeClock:
-    """Runs that take what a list says, in turn, and print what was asked for."""
-
-    def __init__(self, seconds: Sequence[float], output: bytes = b"right") -> None:
-        self.seconds = iter(seconds)
-        self.output = output
-
-    def __call__(self, *_: Any, counters: Sequence[str] = (), **others: Any) -> Execution:
-        seconds = next(self.seconds)
-        return Execution(
-            self.output, b"", 0, "", seconds, seconds, {name: int(1e9 * seconds) for name in counters}
-        )
-
-
-def started(monkeypatch: pytest.MonkeyPatch, clock: FakeClock, thing: bytes) -> Stopwatch:
-    """Return a stopwatch with that clock, whose unoptimized program prints "right"."""
-    right = (Execution(b"right", b"", 0, "", 1.0, 1.0),) * 2
-    monkeypatch.setattr(stopwatch, "run_all", lambda *_, **__: right)
-    monkeypatch.setattr(stopwatch, "execute", clock)
+def started(monkeypatch: pytest.MonkeyPatch, runs: FakeRuns, thing: bytes) -> Stopwatch:
+    """Return a stopwatch with these runs."""
+    runs.replace_real_ones(monkeypatch, inputs=2)
     return Stopwatch(WORKLOAD, lambda: thing)
 
 
 def test_sum_of_the_least_of_each_input(monkeypatch: pytest.MonkeyPatch, thing: bytes) -> None:
-    watch = started(monkeypatch, FakeClock([5, 10, 4, 30, 7, 20]), thing)
+    watch = started(monkeypatch, FakeRuns([5, 10, 4, 30, 7, 20]), thing)
     assert watch.measure(thing) == 4 + 10
     assert REPEATS == 3
 
 
 def test_counters_are_summed_alike(monkeypatch: pytest.MonkeyPatch, thing: bytes) -> None:
-    watch = started(monkeypatch, FakeClock([5, 10, 4, 30, 7, 20]), thing)
+    watch = started(monkeypatch, FakeRuns([5, 10, 4, 30, 7, 20]), thing)
     assert watch.measure(thing, "cycles") == 14e9
 
 
 def test_same_object_is_run_once(monkeypatch: pytest.MonkeyPatch, thing: bytes, other: bytes) -> None:
-    watch = started(monkeypatch, FakeClock([1] * 6 + [2] * 6), thing)
+    watch = started(monkeypatch, FakeRuns([1] * 6 + [2] * 6), thing)
     assert [watch.measure(thing), watch.measure(thing), watch.measure(other)] == [2, 2, 4]
     assert watch.measure(thing) == 2
     assert watch.objects_run == 2
@@ -77,14 +60,16 @@ def test_memory_of_measurements_is_bounded(
     monkeypatch: pytest.MonkeyPatch, thing: bytes, other: bytes
 ) -> None:
     monkeypatch.setattr(stopwatch, "KEPT", 1)
-    watch = started(monkeypatch, FakeClock([1] * 18), thing)
+    watch = started(monkeypatch, FakeRuns([1] * 18), thing)
     for item in (thing, other, thing):
         watch.measure(item)
     assert watch.objects_run == 3
 
 
 def test_wrong_output_is_no_time(monkeypatch: pytest.MonkeyPatch, thing: bytes) -> None:
-    watch = started(monkeypatch, FakeClock([0.1] * 2, b"wrong"), thing)
+    runs = FakeRuns()
+    runs.output = b"wrong"
+    watch = started(monkeypatch, runs, thing)
     for _ in range(2):  # and it is not run a second time
         with pytest.raises(Miscompiled, match=r"input 'work 10': prints b'wrong'.*expected b'right'"):
             watch.measure(thing)

@@ -82,11 +82,8 @@ def build(
 ) -> None:
     """Build the packs that are missing or that another recipe built; packs of other packages stay.
 
-    Args:
-        folder: The corpus; made if it does not exist.
-        processes: Number of processes; by default one for each core that this process may use.
-        progress: Called after every file.
-        again: Also rebuild existing packs.
+    `folder` is made if it does not exist. `processes` is by default one for each core that this process may
+    use. `progress` is called after every file. `again` also rebuilds existing packs.
 
     Raises:
         InputError: the folder cannot be written, or another build is running in it.

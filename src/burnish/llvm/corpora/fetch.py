@@ -75,11 +75,8 @@ def fetch(
 
     The archive stays beside the folder. An archive or folder with the right digest is used without
     network access. The digest is checked before unpacking, and no code of the package is run.
-    An interruption at any point leaves no half-written file under a final name.
-
-    Args:
-        directory: The folder of all packages; made if it does not exist.
-        progress: Called with the bytes downloaded so far and the total bytes.
+    An interruption at any point leaves no half-written file under a final name. `progress` is called with
+    the bytes downloaded so far and the total bytes.
 
     Raises:
         InputError: the download failed or has another digest, or the folder has other content.

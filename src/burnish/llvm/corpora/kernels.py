@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
@@ -38,12 +39,8 @@ class Kernel:
 @functools.cache
 def kernels() -> tuple[Kernel, ...]:
     """Return every kernel, by name."""
-    rows = tomllib.loads((FOLDER / "kernels.toml").read_text(encoding="utf-8"))
-    outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
-    return tuple(
-        Kernel(name, row["area"], row["description"], read_runs(row["sizes"], outputs.get(name, {})))
-        for name, row in sorted(rows.items())
-    )
+    suite = read_suite(FOLDER / "kernels.toml", "sizes")
+    return tuple(Kernel(name, row["area"], row["description"], runs) for name, row, runs in suite)
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -62,9 +59,7 @@ def find_kernel(name: str) -> Kernel:
 def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level: str = "Oz") -> Program:
     """Return a kernel as a program of the LLVM tasks, with its workload.
 
-    Args:
-        name: A kernel, such as "fft"; sizes in it replace `sizes`: "fft@medium", "fft@small,large".
-        sizes: Sizes of the inputs that the program is run on; None takes all.
+    Sizes in the name replace `sizes`: "fft@medium", "fft@small,large". None takes all.
 
     Raises:
         UnknownName: there is no such kernel, or the kernel has no such size.
@@ -83,12 +78,18 @@ def _bitcode(name: str, level: str) -> bytes:
     return compile_to_bitcode(Path(f"{name}.c"), FLAGS, level=level, directory=FOLDER)
 
 
-def read_runs(arguments: Mapping[str, str], outputs: Mapping[str, str]) -> tuple[Run, ...]:
-    """Return a run for each size, in order; arguments are separated by spaces, outputs may be unknown."""
-    return tuple(
-        Run(size, tuple(text.split()), expected=outputs[size].encode() if size in outputs else None)
-        for size, text in arguments.items()
-    )
+def read_suite(table: Path, sizes: str) -> Iterator[tuple[str, dict[str, Any], tuple[Run, ...]]]:
+    """Yield the name, the row and the runs of each program, by name; its outputs may be unknown.
+
+    The column `sizes` has the arguments of each run, separated by spaces, smallest first.
+    """
+    rows = tomllib.loads(table.read_text(encoding="utf-8"))
+    expected = tomllib.loads(table.with_name("expected.toml").read_text(encoding="utf-8"))
+    for name, row in sorted(rows.items()):
+        outputs = {size: text.encode() for size, text in expected.get(name, {}).items()}
+        arguments = row[sizes].items()
+        runs = (Run(size, tuple(text.split()), expected=outputs.get(size)) for size, text in arguments)
+        yield name, row, tuple(runs)
 
 
 def choose_runs(program: str, runs: Sequence[Run], sizes: Sequence[str] | None) -> tuple[Run, ...]:

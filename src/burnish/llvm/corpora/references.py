@@ -41,7 +41,7 @@ from burnish.llvm.corpora.splits import read_splits
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.corpora.workloads import load_workload, workloads
 from burnish.llvm.programs import link_programs, load_program
-from burnish.llvm.run.runs import read_run
+from burnish.llvm.run.running import read_run
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES, cxx_library_options
 
 RUNNABLE = ("kernels", "workloads")

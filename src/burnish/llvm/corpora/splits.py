@@ -31,10 +31,8 @@ def file_of(row: PackRow) -> str:
 def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: int) -> dict[str, str]:
     """Assign groups to splits, largest first, each to the split that lacks most programs of its share.
 
-    Args:
-        groups: The number of programs in each group.
-        shares: The share of each split, such as {"train": 8, "val": 1, "test": 1}; relative to their sum.
-        seed: Seed of the order among groups of equal size.
+    A group has a number of programs. Shares are relative to their sum: {"train": 8, "val": 1, "test": 1}. The
+    seed decides the order among groups of equal size.
     """
     total = sum(shares.values())
     if total <= 0 or min(shares.values()) < 0:

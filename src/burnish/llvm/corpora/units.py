@@ -75,15 +75,12 @@ class Unit:
         return f"-working-directory={self.root}", f"-fmacro-prefix-map={self.root}/=", *self.options
 
     def compile(self, level: str = "Oz") -> bytes:
-        """Return the bitcode before any pass, from clang's front end at -O0 ... -Oz.
-
-        The bitcode does not depend on the location of the unpacked package.
+        """Return the bitcode before any pass, from clang's front end; the same wherever the package is.
 
         Raises:
             CompileError: clang rejects the file.
         """
-        options = (f"-fmacro-prefix-map={self.root}/=", *self.options)
-        return compile_to_bitcode(Path(self.path), options, level=level, directory=self.root)
+        return compile_to_bitcode(Path(self.path), self.arguments[1:], level=level, directory=self.root)
 
 
 @dataclass(frozen=True)
@@ -114,10 +111,7 @@ def translation_units(
     that contain a missing include. Config headers are generated from their templates (below
     `root`/.generated). Target features that an error names are switched on. Include roots that helped one
     file are tried first on the next file of its folder. The order is by path and always the same.
-
-    Args:
-        limit: Stop after this number of units; None tries all files.
-        within: Try only the files of this folder, relative to the root, and of the folders in it.
+    `limit` stops after a number of units. With `within`, only the files below this folder are tried.
 
     Raises:
         InputError: the folder `within` does not exist.

@@ -63,11 +63,8 @@ def build_user_package(
 ) -> str:
     """Build a package of a user's own files into a corpus; return the package's name.
 
-    Args:
-        link: Link all files that compile into one program.
-        processes: Number of processes; by default one for each core.
-        progress: Called after every file.
-        again: Also rebuild existing packs, because a header outside the folder may have changed.
+    `link` makes one program of all files that compile. For the other arguments see `build`; `again` also
+    compiles files whose headers outside the folder may have changed.
 
     Raises:
         InputError: there is nothing to compile, no file compiles, or the files do not link.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
 from burnish.files import default_cache, write_atomically
 from burnish.llvm.corpora.fetch import Progress, fetch
-from burnish.llvm.corpora.kernels import choose_runs, read_runs
+from burnish.llvm.corpora.kernels import choose_runs, read_suite
 from burnish.llvm.corpora.manifest import find_package
 from burnish.llvm.programs import link_programs
 from burnish.llvm.toolchain import clang_version, compile_to_bitcode
@@ -63,12 +62,9 @@ class Recipe:
 @functools.cache
 def workloads() -> tuple[Recipe, ...]:
     """Return the recipes of all workloads, ordered by name."""
-    rows = tomllib.loads((FOLDER / "workloads.toml").read_text(encoding="utf-8"))
-    outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
     recipes = []
-    for name, row in sorted(rows.items()):
+    for name, row, runs in read_suite(FOLDER / "workloads.toml", "runs"):
         lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
-        runs = read_runs(row["runs"], outputs.get(name, {}))
         recipes.append(Recipe(name, row["description"], runs, **lists))
     return tuple(recipes)
 
@@ -96,12 +92,8 @@ def load_workload(
 ) -> Program:
     """Return a real program with its workload: the needed files of a package and a driver, in one module.
 
-    The first call fetches and compiles the package; the compiled module is kept.
-
-    Args:
-        name: A workload, such as "lz4"; sizes in it replace `sizes`: "lz4@medium".
-        directory: Folder for fetched packages and compiled modules; the user's cache by default.
-        sizes: Sizes of the inputs that the program is run on; None takes all.
+    The first call fetches and compiles the package; the compiled module is kept. Both are in `directory`, by
+    default the user's cache. Sizes in the name replace `sizes`: "lz4@medium". None takes all.
 
     Raises:
         UnknownName: there is no such workload, or the workload has no such size.

@@ -7,5 +7,5 @@ session         ModuleSession: actions are passes, sites are functions; baseline
 observations    features, graphs and texts of a module
 objectives      the objectives, their limits, and the expected slowdown
 debug_info      removal of debug information before a search, and its return
-parts           the parts of a Task that all LLVM tasks share: files, outputs, checks
+parts           the parts of a Task that all LLVM tasks share: files, outputs, checks, settings
 """

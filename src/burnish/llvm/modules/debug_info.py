@@ -28,13 +28,9 @@ def without_debug_info(program: Program) -> Program:
 
 
 def with_debug_info(problem: Problem, bitcode: bytes, trace: Trace, plain: bytes) -> bytes:
-    """Apply a trace to a module with debug information, and return the resulting bitcode.
+    """Apply a search's trace to a module with debug information, and return the resulting bitcode.
 
-    Args:
-        problem: The problem of the module without debug information.
-        bitcode: The module with debug information.
-        trace: The result of the search.
-        plain: The bitcode after the trace without debug information.
+    `problem` is of the module without debug information; `plain` is its bitcode after the trace.
 
     Raises:
         CompilerCrash: the compiler crashes, or the code differs from that without debug information.

@@ -76,11 +76,7 @@ def refusal(module: _native.Module, error: _native.PipelineError) -> InputError:
 
 
 def object_sizes(code: bytes, module: _native.Module) -> _native.Sizes:
-    """Return the sizes of a module's object file; see native/sizes.h.
-
-    Raises:
-        NotMeasurable: burnish cannot measure objects in this format.
-    """
+    """Return the sizes of a module's object file; see native/sizes.h."""
     try:
         return _native.object_sizes(code, module)
     except _native.InputError as error:

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
 
 from burnish import _native
 from burnish.core.errors import InputError
+from burnish.core.objective import parse_growth
 from burnish.core.program_source import ProgramSource
 from burnish.core.session import Session
-from burnish.core.task import Checks, Files, Presentation
+from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskSettings
 from burnish.core.validator import Validator
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import without_unwind_tables
-from burnish.llvm.run.object_behaviour import object_behaviour
+from burnish.llvm.modules.objectives import level_for, within_limits
+from burnish.llvm.run.check import object_behaviour
 from burnish.llvm.toolchain import bitcode_to_object, clang_version
 
 LANGUAGE = "llvm"
 NO_TIME = "-mno-incremental-linker-compatible"  # leaves the time of creation out of COFF objects
 
 SHOWN = Presentation(("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}")
+
+SPEED_LIMIT = "speed-limit"
+
+CPU = Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU")
+GOAL_SETTINGS = (
+    Setting(
+        SPEED_LIMIT,
+        "how much longer than -Oz the expected run time may be, for fewer loaded bytes: 5% (default), none",
+        metavar="PERCENT",
+        default="5%",
+    ),
+)
+
+Options = TypeVar("Options", bound=Any)
 
 
 def files(level: str) -> Files:
@@ -78,3 +96,39 @@ def write_text(session: Session, _arguments: tuple[str, ...], _level: str) -> by
     content = session.observe("ir")
     assert isinstance(content, str)
     return content.encode()
+
+
+def goal(objective: str, given: Mapping[str, str]) -> str:
+    """Return the objective of `burnish optimize`, within the limits of GOAL_SETTINGS."""
+    return within_limits(objective, parse_growth(given.get(SPEED_LIMIT, "5%")))
+
+
+def pipeline_settings(
+    make_task: Callable[[Options], Task], default: Options, pipelines: Sequence[str], description: str
+) -> TaskSettings:
+    """Return the settings of a task that begins after one of clang's pipelines.
+
+    Options are a dataclass with the texts `pipeline` and `cpu`; `description` has the pipeline's role.
+    """
+    configure = partial(_configure, make_task, default, tuple(pipelines))
+    settings = Setting("pipeline", description, choices=tuple(pipelines)), CPU
+    return TaskSettings(settings=settings, configure=configure)
+
+
+def _configure(
+    make_task: Callable[[Options], Task],
+    default: Options,
+    pipelines: Sequence[str],
+    given: Mapping[str, str],
+    objective: str | None,
+) -> Task:
+    options = replace(default, pipeline=level_for(objective)) if objective else default
+    if (pipeline := given.get("pipeline", options.pipeline)) not in pipelines:
+        raise InputError(f"pipeline is {pipeline!r}; expected one of {', '.join(pipelines)}")
+    return make_task(replace(options, **given))
+
+
+def texts(options: Options) -> dict[str, str]:
+    """Return the options that differ from the defaults, as texts."""
+    default = vars(type(options)())
+    return {name: str(value) for name, value in vars(options).items() if value != default[name]}

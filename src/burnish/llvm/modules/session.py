@@ -316,11 +316,7 @@ def open_part(program: Program, options: Options, slowdown: float) -> ModuleSess
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
-    """Open a program in the state after clang's own -O pipeline.
-
-    Raises:
-        CompilerCrash: LLVM fails in the pipeline.
-    """
+    """Open a program in the state after clang's own -O pipeline."""
     try:
         return _open(Origin(program, partial(run_level, level=level), None), Options(level=level, cpu=cpu))
     except _native.FatalError as error:

@@ -113,9 +113,8 @@ def program_graph(
 ) -> ProgramGraph:
     """Return the ProGraML graph: nodes int64[N, 4] with PROGRAM_COLUMNS; `kind` is an index into KINDS.
 
-    Args:
-        types: Whether to add nodes for types.
-        vocabulary: Maps texts to token numbers; the shipped vocabulary by default.
+    `types` adds nodes for types. The vocabulary maps texts to token numbers; by default it is the shipped
+    one.
     """
     nodes, edges, texts = module_of(program).program_graph(types)
     text_of: NDArray[np.int64] = nodes[:, 1].copy()

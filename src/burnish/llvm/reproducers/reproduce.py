@@ -7,13 +7,24 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from burnish import _native
 from burnish.core.errors import CompileError, CompilerCrash, CompilerTimeout, MissingTool
 from burnish.core.program import Run, Workload
 from burnish.core.reduce import reduce_trace
 from burnish.core.trace import Trace, split_entry
-from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Broken, Reproducer
+from burnish.core.validator import (
+    BEHAVIOUR,
+    CODE_GENERATION,
+    CRASH,
+    HANG,
+    INVALID,
+    Broken,
+    Reproducer,
+    Validator,
+)
+from burnish.llvm.reproducers.sanitize import SANITIZERS, check_program, check_state
 from burnish.llvm.reproducers.stock_tools import (
     FindCommand,
     ToolCommand,
@@ -92,6 +103,12 @@ class _Case:
         if self.command is None:
             return f"clang -{level} -Xclang -disable-llvm-passes -c -x ir before.ll"
         return str(self.command)
+
+
+def llvm_validator(level: str, find_command: FindCommand) -> Validator:
+    """Return the validator of a task whose states have the observations `bitcode` and `ir`."""
+    show = partial(reproduce, level=level, find_command=find_command)
+    return Validator(SANITIZERS, check_program, check_state, show)
 
 
 def reproduce(broken: Broken, *, level: str, find_command: FindCommand) -> Reproducer:

@@ -8,6 +8,7 @@ import math
 import os
 import resource
 import select
+import shlex
 import signal
 import struct
 import time
@@ -84,11 +85,8 @@ def execute(
     its whole process group is killed. It is also killed when the calling thread ends. Only processes that it
     moves to another session escape.
 
-    Args:
-        run: The arguments and the standard input.
-        files: Files in the program's folder: names, which may include folders, and contents.
-        environment: The whole environment, as NAME=value.
-        counters: Names in COUNTERS to read.
+    `files` are put into the program's folder: names, which may include folders, and contents. `environment`
+    is the whole environment, as NAME=value. `counters` are names in COUNTERS to read.
 
     Raises:
         InputError: the executable cannot be started, or a file's name leads out of the folder.
@@ -218,3 +216,21 @@ def _open_counter(name: str) -> int:
     raise MissingTool(
         f"the counter of {name} cannot be read ({why}); allow it with: sysctl kernel.perf_event_paranoid=2"
     )
+
+
+def read_run(text: str) -> Run:
+    """Read one run: arguments as in a shell, optionally followed by `< FILE`."""
+    reader = shlex.shlex(text, posix=True, punctuation_chars="<")  # like a shell, allow "<" without spaces
+    reader.whitespace_split, reader.commenters = True, ""
+    try:
+        words = list(reader)
+    except ValueError as error:
+        raise InputError(f"--run {text!r}: {error}") from None
+    if "<" not in words:
+        return Run(text, tuple(words))
+    if words[-2:-1] != ["<"]:
+        raise InputError(f"--run {text!r}: expected arguments, optionally followed by '< FILE'")
+    try:
+        return Run(text, tuple(words[:-2]), stdin=Path(words[-1]).read_bytes())
+    except OSError as error:
+        raise InputError(f"--run {text!r}: {words[-1]}: {error.strerror}") from None

@@ -47,8 +47,7 @@ class Stopwatch:
     def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
         """Return the sum over the inputs of the least of REPEATS measurements.
 
-        Args:
-            what: SECONDS for CPU time, in user code and in the kernel; or one of counters.COUNTERS.
+        They are SECONDS of CPU time, in user code and in the kernel, or one of running.COUNTERS.
 
         Raises:
             Miscompiled: the program's end or output differs from the unoptimized program's.

@@ -9,8 +9,8 @@ from burnish.core.program import Program
 from burnish.core.task import Opener, SearchHints, Task, TaskPolicies
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
+from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.llvm.modules.settings import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS

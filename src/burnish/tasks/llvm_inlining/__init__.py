@@ -7,8 +7,8 @@ from functools import partial
 
 from burnish.core.task import SearchHints, Task, TaskPolicies
 from burnish.llvm.modules import parts
+from burnish.llvm.modules.parts import pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.llvm.modules.settings import pipeline_settings, texts
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import OBSERVATIONS

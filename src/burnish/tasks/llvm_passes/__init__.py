@@ -11,10 +11,9 @@ from burnish.llvm.modules import parts
 from burnish.llvm.modules.objectives import OBJECTIVES
 from burnish.llvm.modules.observations import OBSERVATIONS
 from burnish.llvm.modules.origin import Options
-from burnish.llvm.modules.parts import LANGUAGE
+from burnish.llvm.modules.parts import LANGUAGE, texts
 from burnish.llvm.modules.passes import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.llvm.modules.session import baselines, open_session
-from burnish.llvm.modules.settings import texts
 from burnish.tasks.llvm_passes.settings import settings_for
 
 __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
@@ -48,7 +47,7 @@ def make_task(options: Options = Options()) -> Task:
 
 
 def _validator(level: str) -> Validator:
-    from burnish.llvm.reproducers import llvm_validator  # late: workers do not need it
+    from burnish.llvm.reproducers.reproduce import llvm_validator  # late: workers do not need it
     from burnish.tasks.llvm_passes.tool_commands import tool_command
 
     return llvm_validator(level, tool_command)

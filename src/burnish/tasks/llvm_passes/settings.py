@@ -10,8 +10,8 @@ from burnish.core.errors import InputError
 from burnish.core.task import Setting, Task, TaskSettings
 from burnish.llvm.modules.objectives import level_for
 from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.parts import CPU, GOAL_SETTINGS, goal
 from burnish.llvm.modules.passes import left_out
-from burnish.llvm.modules.settings import CPU, GOAL_SETTINGS, goal
 from burnish.llvm.toolchain import LEVELS
 
 SETTINGS = (
