@@ -16,9 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from burnish.cli.jobs.arguments import (
     DEST,
+    add_engine,
     add_limits,
     add_task,
     announce_policy,
+    engine_of,
     given_settings,
     limits_of,
     programs_help,
@@ -29,11 +31,12 @@ from burnish.console.numbers import duration_text
 from burnish.console.progress import Bars
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
+from burnish.core.program import Program
 from burnish.core.registry import task_for
 from burnish.core.task import Task
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
-from burnish.evaluation.compare import Figures, MethodComparison, Refused, compare_methods
+from burnish.evaluation.compare import Attempt, Figures, MethodComparison, Refused, compare_methods
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.leaderboard import Provenance, append_rows
 from burnish.evaluation.rows import Row
@@ -100,6 +103,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     add("--objective", help="what to minimise; default: the task's first one")
     jobs = "programs at a time, each on its own core; default: 1"
     add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)
+    add_engine(parser)
     add("--sample", type=COUNT, metavar="N", help="take only N programs, drawn by the seed")
     add("--seed", type=SEED, default=0)
     add("--confidence", type=share, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
@@ -175,15 +179,18 @@ def _run(
     plan: MethodComparison, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace
 ) -> bool:
     """Run all remaining attempts; return whether Ctrl-C ended the run."""
-    results = compare_methods(
-        plan,
-        cases,
-        jobs=options.jobs,
-        is_done=lambda program, attempt: folder.is_done(
-            program, attempt.method, attempt.rule.text, plan.seed
-        ),
-        known=folder.known,
-    )
+
+    def is_done(program: Program, attempt: Attempt) -> bool:
+        return folder.is_done(program, attempt.method, attempt.rule.text, plan.seed)
+
+    if options.on:
+        from burnish.cluster.evaluating import compare_on
+
+        shards = options.out / "shards"
+        engine = engine_of(options, shards)
+        results = compare_on(engine, shards, plan, cases, is_done=is_done, known=folder.known)
+    else:
+        results = compare_methods(plan, cases, jobs=options.jobs, is_done=is_done, known=folder.known)
     done = _rows_of(folder, plan, cases)
     with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
         try:

@@ -6,6 +6,8 @@ import argparse
 import itertools
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser, asks_for_help
 from burnish.core.errors import InputError
@@ -13,6 +15,9 @@ from burnish.core.registry import default_task, load_task, program_kinds, task_n
 from burnish.core.task import Setting, Task
 from burnish.policies import find as policies
 from burnish.workers.worker import GIB, Limits
+
+if TYPE_CHECKING:
+    from burnish.cluster.engine import Engine
 
 TASK = "--task"
 DEST = "setting "  # prefix of a setting's name in the parsed options
@@ -113,6 +118,28 @@ def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -
             f"--{strange[0].replace('_', '-')} is not for {task.name}; see {TASK} {task.name} --help"
         )
     return {setting.name: every[setting.name] for setting in wanted if setting.name in every}
+
+
+def add_engine(parser: CommandParser) -> None:
+    """Add the engine on which many programs are worked on, and the file with its options."""
+    on = "local, slurm, submitit, ray or ray://HOST:PORT: see docs/cluster.md; default: --jobs processes here"
+    parser.add_argument("--on", metavar="ENGINE", help=on)
+    options = "TOML file with a table of the engine's options: slots, partition, time, memory"
+    parser.add_argument("--engine-options", type=Path, metavar="FILE", help=options)
+
+
+def engine_of(options: argparse.Namespace, folder: Path) -> Engine:
+    """Return the engine that --on names, for the shards of a folder.
+
+    Raises:
+        UnknownName: there is no such engine.
+        MissingTool: its package is not installed.
+        InputError: an option is wrong.
+    """
+    from burnish.cluster.engines import open_engine, read_options
+
+    given = read_options(options.engine_options, options.on) if options.engine_options else {}
+    return open_engine(options.on, folder, given)
 
 
 def add_limits(parser: CommandParser, unit: str = "action") -> None:

@@ -1,0 +1,148 @@
+"""Shards: idempotent pieces of work, whose results are files that are written whole.
+
+A run is a folder. A shard is done when its file is there, so any engine continues where any other stopped:
+
+    results/NAME.json     {"machine": the kind of processor, "value": ...}
+    failures/NAME.txt     the traceback of the last failure
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish import _native
+from burnish.core.decoding import json_object
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+
+RESULTS, FAILURES = "results", "failures"
+NAME = re.compile(r"[\w.@+-]{1,180}")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One piece of work.
+
+    Attributes:
+        name: Its name, unique in its run: letters, digits and `._@+-`.
+        work: An importable function. Its value must be JSON, and depend on the arguments only.
+        arguments: The arguments, which must be picklable.
+    """
+
+    name: str
+    work: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise InputError(f"shard {self.name!r}: expected 1 to 180 letters, digits and ._@+-")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A shard's value or failure, as its process writes it."""
+
+    name: str
+    value: str = ""  # JSON
+    failure: str = ""  # a traceback
+
+
+def attempt(shard: Shard) -> Outcome:
+    """Do a shard's work; an exception is its failure, except Ctrl-C and exits."""
+    try:
+        value = shard.work(*shard.arguments)
+        return Outcome(shard.name, json.dumps({"machine": _native.host_machine().cpu, "value": value}))
+    except Exception:  # noqa: BLE001 - whatever the work raises is its failure
+        return Outcome(shard.name, failure=traceback.format_exc())
+
+
+def store(folder: Path, outcome: Outcome) -> None:
+    """Write a shard's result or failure, whole.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    if outcome.failure:
+        write_atomically(folder / FAILURES / f"{outcome.name}.txt", outcome.failure.encode())
+    else:
+        write_atomically(folder / RESULTS / f"{outcome.name}.json", outcome.value.encode())
+        (folder / FAILURES / f"{outcome.name}.txt").unlink(missing_ok=True)
+
+
+def do(shards: Sequence[Shard], folder: Path) -> Iterator[str]:
+    """Do the shards that are not done, one after the other on one core, and yield their names."""
+    with own_core():
+        for shard in shards:
+            if not is_done(folder, shard.name):
+                store(folder, attempt(shard))
+            yield shard.name
+
+
+def is_done(folder: Path, name: str) -> bool:
+    """Return whether a shard's result is on disk."""
+    return (folder / RESULTS / f"{name}.json").exists()
+
+
+def failure_of(folder: Path, name: str) -> str:
+    """Return the traceback of a shard's last failure; "" without one."""
+    try:
+        return (folder / FAILURES / f"{name}.txt").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def value_of(folder: Path, name: str) -> Any:
+    """Return the value of a shard that is done.
+
+    Raises:
+        InputError: the file is not a shard's result.
+    """
+    return _read(folder, name)["value"]
+
+
+def machine_of(folder: Path, name: str) -> str:
+    """Return the kind of processor that did a shard, as LLVM names it: "znver3".
+
+    Raises:
+        InputError: the file is not a shard's result.
+    """
+    return str(_read(folder, name)["machine"])
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / RESULTS / f"{name}.json"
+    found = json_object(path.read_text(encoding="utf-8"))
+    if found.keys() != {"machine", "value"}:
+        raise InputError(f"{path}: not the result of a shard; remove the file to do the shard again")
+    return found
+
+
+@contextlib.contextmanager
+def own_core() -> Iterator[None]:
+    """Bind this process to a core that no other shard on this machine has; to any core if all are taken.
+
+    The lock of a core ends with its process.
+    """
+    before = os.sched_getaffinity(0)
+    with contextlib.ExitStack() as held:
+        for core in sorted(before):
+            path = Path(tempfile.gettempdir()) / f"burnish-core-{os.getuid()}-{core}.lock"
+            file = held.enter_context(path.open("w"))
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.sched_setaffinity(0, {core})
+                break
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)

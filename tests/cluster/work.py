@@ -1,0 +1,44 @@
+"""Work of shards in tests; importable, as engines need it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def wait(number: int, seconds: float) -> int:
+    time.sleep(seconds)
+    return number * number
+
+
+def fail(number: int) -> int:
+    raise ValueError(f"no square of {number}")
+
+
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def die_once(mark: str, number: int) -> int:
+    """Kill the process unless an earlier one was killed."""
+    path = Path(mark)
+    if not path.exists():
+        path.touch()
+        die(number)
+    return number * number
+
+
+def length(content: bytes) -> int:
+    return len(content)
+
+
+def core() -> list[int]:
+    """Return the cores that this process may use."""
+    return sorted(os.sched_getaffinity(0))
