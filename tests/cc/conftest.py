@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from burnish.cc.commands.launch import find_launcher
 from burnish.llvm.toolchain import find_tool
 
 DATA = Path(__file__).parent / "project"
@@ -44,6 +45,20 @@ class Compiler:
         """Return the lines of the build log."""
         assert self.log
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+def write_script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def copied_launcher(folder: Path) -> str:
+    """Return burnish-cc in a new folder of its own, with clang and lld."""
+    folder.mkdir()
+    shutil.copy(find_launcher("burnish-cc"), folder)
+    for tool in ("clang", "ld.lld"):
+        (folder / tool).symlink_to(find_tool(tool))
+    return str(folder / "burnish-cc")
 
 
 def make_stock(directory: Path, language: str = "cc") -> Compiler:

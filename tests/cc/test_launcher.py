@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.refusals import too_small
 from burnish.cc.remaking import compilation
 from burnish.core.errors import MissingTool
-from tests.cc.conftest import Compiler, make_stock
+from tests.cc.conftest import Compiler, copied_launcher, make_stock
 from tests.cc.test_drop_in import UNTOUCHED
 from tests.waiting import MOST_SECONDS, wait_until
 
@@ -96,12 +95,9 @@ def test_it_does_what_python_does(tmp_path: Path, line: str) -> None:
 
 def test_python_does_not_start_where_nothing_can_be_gained(tmp_path: Path) -> None:
     """The launcher alone, in a folder without Python, builds whatever is small, fast or not compiled."""
-    launcher = tmp_path / "bin" / "burnish-cc"
-    launcher.parent.mkdir()
-    shutil.copy(find_launcher("burnish-cc"), launcher)
     stock = make_stock(tmp_path / "project")
-    (launcher.parent / "clang").symlink_to(stock.command[0])
-    alone = Compiler(stock.directory, [str(launcher), "--report", str(tmp_path / "log")])
+    words = [copied_launcher(tmp_path / "bin"), "--report", str(tmp_path / "log")]
+    alone = Compiler(stock.directory, words)
     assert not stock("-Oz", "-fPIC", "-c", "rows.c", "-o", "old.o").returncode
     for line in (
         *SMALL.values(),
