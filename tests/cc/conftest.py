@@ -36,6 +36,11 @@ class Compiler:
             command, cwd=self.directory, input=stdin, capture_output=True, check=False, timeout=60
         )
 
+    def optimize(self, *arguments: str) -> None:
+        """Compile, and check that the first object is smaller than clang's."""
+        self(*arguments)
+        assert self.records()[0]["action"] == "optimized"
+
     def files(self) -> dict[str, bytes]:
         """Return what is in the directory now."""
         every = sorted(path for path in self.directory.rglob("*") if path.is_file())
