@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,17 @@ class Compiler:
         """Return the lines of the build log."""
         assert self.log
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+@contextlib.contextmanager
+def compiling(compiler: Compiler, level: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a compiler whose clang reads a pipe, and gets nothing from it."""
+    pipe = compiler.directory / "slow.c"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([*compiler.command, level, "-c", "slow.c"], cwd=compiler.directory)
+    with pipe.open("wb"):  # opens when clang has
+        yield process
+    pipe.unlink()
 
 
 def write_script(path: Path, text: str) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.refusals import too_small
 from burnish.cc.remaking import compilation
 from burnish.core.errors import MissingTool
-from tests.cc.conftest import Compiler, copied_launcher, make_stock
+from tests.cc.conftest import Compiler, compiling, copied_launcher, make_stock
 from tests.cc.test_drop_in import UNTOUCHED
 from tests.waiting import MOST_SECONDS, wait_until
 
@@ -188,10 +187,7 @@ def test_without_it_burnish_says_what_is_missing(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_reaches_clang(tmp_path: Path, signum: int) -> None:
     ours = make_launcher(tmp_path / "project")
-    pipe = ours.directory / "slow.c"
-    os.mkfifo(pipe)  # clang waits for somebody to write
-    process = subprocess.Popen([*ours.command, "-O2", "-c", "slow.c"], cwd=ours.directory)
-    with pipe.open("wb"):  # opens when clang has
+    with compiling(ours, "-O2") as process:
         process.send_signal(signum)
         assert process.wait(MOST_SECONDS) == -signum
     assert "slow.o" not in ours.files()
@@ -199,11 +195,8 @@ def test_a_signal_reaches_clang(tmp_path: Path, signum: int) -> None:
 
 def test_it_dies_as_clang_dies(tmp_path: Path) -> None:
     ours = make_launcher(tmp_path / "project")
-    pipe = ours.directory / "slow.c"
-    os.mkfifo(pipe)
-    process = subprocess.Popen([*ours.command, "-O2", "-c", "slow.c"], cwd=ours.directory)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    with pipe.open("wb"):
+    with compiling(ours, "-O2") as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         wait_until(lambda: bool(children.read_text().split()))
         os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         assert process.wait(MOST_SECONDS) == -signal.SIGKILL
