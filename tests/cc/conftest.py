@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from burnish.cc.commands.launch import find_launcher
 from burnish.llvm.toolchain import find_tool
 
 DATA = Path(__file__).parent / "project"
@@ -35,6 +38,11 @@ class Compiler:
             command, cwd=self.directory, input=stdin, capture_output=True, check=False, timeout=60
         )
 
+    def optimize(self, *arguments: str) -> None:
+        """Compile, and check that the first object is smaller than clang's."""
+        self(*arguments)
+        assert self.records()[0]["action"] == "optimized"
+
     def files(self) -> dict[str, bytes]:
         """Return what is in the directory now."""
         every = sorted(path for path in self.directory.rglob("*") if path.is_file())
@@ -44,6 +52,31 @@ class Compiler:
         """Return the lines of the build log."""
         assert self.log
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+@contextlib.contextmanager
+def compiling(compiler: Compiler, level: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a compiler whose clang reads a pipe, and gets nothing from it."""
+    pipe = compiler.directory / "slow.c"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([*compiler.command, level, "-c", "slow.c"], cwd=compiler.directory)
+    with pipe.open("wb"):  # opens when clang has
+        yield process
+    pipe.unlink()
+
+
+def write_script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def copied_launcher(folder: Path) -> str:
+    """Return burnish-cc in a new folder of its own, with clang and lld."""
+    folder.mkdir()
+    shutil.copy(find_launcher("burnish-cc"), folder)
+    for tool in ("clang", "ld.lld"):
+        (folder / tool).symlink_to(find_tool(tool))
+    return str(folder / "burnish-cc")
 
 
 def make_stock(directory: Path, language: str = "cc") -> Compiler:

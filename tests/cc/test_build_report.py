@@ -134,20 +134,9 @@ def test_change_is_relative_to_clang() -> None:
 
 
 def test_the_table_has_files_total_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log, _ = build(tmp_path)
-    assert command.main([str(log), "--directory", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    for part in (
-        "a.o",
-        "-10.00 %",
-        "3 files",
-        "3,000",
-        "2,900",
-        "-3.33 %",
-        "-4.00 %",
-        "1 passed through: -O2: no",
-        "1 left out",
-    ):
+    out = shown(build(tmp_path)[0], capsys)
+    figures = ("-10.00 %", "3,000", "2,900", "-3.33 %", "-4.00 %")
+    for part in ("a.o", "3 files", *figures, "1 passed through: -O2: no", "1 left out"):
         assert part in out, out
 
 
@@ -210,9 +199,7 @@ def test_a_log_that_cannot_be_written_is_named_with_its_cause(
 
 
 def test_json_is_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log, _ = build(tmp_path)
-    assert command.main([str(log), "--directory", str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(shown(build(tmp_path)[0], capsys, "--json"))
     assert (found["total"]["loaded_bytes"], found["total"]["text_bytes"]) == (2900, 1440)
     assert [row["source"] for row in found["files"]] == ["a.c", "b.c", "c.c"]
 

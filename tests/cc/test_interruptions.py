@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cc.conftest import Compiler, make_drop_in
+from tests.cc.conftest import Compiler, compiling, make_drop_in
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
 
@@ -51,12 +50,8 @@ def test_a_kill_leaves_no_process_and_a_whole_object(
 
 
 def test_a_signal_reaches_clang(sleeper: Compiler, tmp_path: Path) -> None:
-    pipe = sleeper.directory / "slow.c"
-    os.mkfifo(pipe)  # clang waits for somebody to write
-    process = subprocess.Popen([*sleeper.command, "-Os", "-c", "slow.c"], cwd=sleeper.directory)
-    with pipe.open("wb"):  # opens when clang has
+    with compiling(sleeper, "-Os") as process:
         process.terminate()
         assert process.wait(MOST_SECONDS) == -signal.SIGTERM
-    pipe.unlink()
     assert "slow.o" not in sleeper.files()
     assert not list((tmp_path / "temporary").iterdir())

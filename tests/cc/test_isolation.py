@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,6 @@ def test_temporary_files_go_to_the_workspace(tmp_path: Path) -> None:
     assert Path(made).parent == tmp_path
 
 
-def test_an_exception_says_why(tmp_path: Path) -> None:
-    with pytest.raises(KeptReference, match="the optimizer failed: ValueError: invalid literal"):
-        guarded(lambda: int("x"), 30, tmp_path)
-
-
 def test_a_search_in_vain_keeps_its_count(tmp_path: Path) -> None:
     def search() -> None:
         raise KeptReference("nothing smaller was found", 40)
@@ -47,14 +43,18 @@ def test_a_search_in_vain_keeps_its_count(tmp_path: Path) -> None:
     assert caught.value.evaluations == 40
 
 
-def test_a_crash_is_no_crash_here(tmp_path: Path) -> None:
-    with pytest.raises(KeptReference, match="the optimizer died: signal SIGKILL"):
-        guarded(lambda: os.kill(os.getpid(), signal.SIGKILL), 30, tmp_path)
-
-
-def test_an_exit_is_no_exit_here(tmp_path: Path) -> None:
-    with pytest.raises(KeptReference, match="the optimizer died: exit code 3"):
-        guarded(lambda: os._exit(3), 30, tmp_path)
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda: int("x"), "the optimizer failed: ValueError: invalid literal"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "the optimizer died: signal SIGKILL"),
+        (lambda: os._exit(3), "the optimizer died: exit code 3"),
+    ],
+    ids=["exception", "crash", "exit"],
+)
+def test_what_ends_the_child_is_a_reason_here(call: Callable[[], object], why: str, tmp_path: Path) -> None:
+    with pytest.raises(KeptReference, match=why):
+        guarded(call, 30, tmp_path)
 
 
 def test_a_hang_ends_with_its_children(tmp_path: Path) -> None:

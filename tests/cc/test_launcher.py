@@ -6,9 +6,7 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.refusals import too_small
 from burnish.cc.remaking import compilation
 from burnish.core.errors import MissingTool
-from tests.cc.conftest import Compiler, make_stock
+from tests.cc.conftest import Compiler, compiling, copied_launcher, make_stock
 from tests.cc.test_drop_in import UNTOUCHED
 from tests.waiting import MOST_SECONDS, wait_until
 
@@ -96,12 +94,9 @@ def test_it_does_what_python_does(tmp_path: Path, line: str) -> None:
 
 def test_python_does_not_start_where_nothing_can_be_gained(tmp_path: Path) -> None:
     """The launcher alone, in a folder without Python, builds whatever is small, fast or not compiled."""
-    launcher = tmp_path / "bin" / "burnish-cc"
-    launcher.parent.mkdir()
-    shutil.copy(find_launcher("burnish-cc"), launcher)
     stock = make_stock(tmp_path / "project")
-    (launcher.parent / "clang").symlink_to(stock.command[0])
-    alone = Compiler(stock.directory, [str(launcher), "--report", str(tmp_path / "log")])
+    words = [copied_launcher(tmp_path / "bin"), "--report", str(tmp_path / "log")]
+    alone = Compiler(stock.directory, words)
     assert not stock("-Oz", "-fPIC", "-c", "rows.c", "-o", "old.o").returncode
     for line in (
         *SMALL.values(),
@@ -192,10 +187,7 @@ def test_without_it_burnish_says_what_is_missing(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_reaches_clang(tmp_path: Path, signum: int) -> None:
     ours = make_launcher(tmp_path / "project")
-    pipe = ours.directory / "slow.c"
-    os.mkfifo(pipe)  # clang waits for somebody to write
-    process = subprocess.Popen([*ours.command, "-O2", "-c", "slow.c"], cwd=ours.directory)
-    with pipe.open("wb"):  # opens when clang has
+    with compiling(ours, "-O2") as process:
         process.send_signal(signum)
         assert process.wait(MOST_SECONDS) == -signum
     assert "slow.o" not in ours.files()
@@ -203,11 +195,8 @@ def test_a_signal_reaches_clang(tmp_path: Path, signum: int) -> None:
 
 def test_it_dies_as_clang_dies(tmp_path: Path) -> None:
     ours = make_launcher(tmp_path / "project")
-    pipe = ours.directory / "slow.c"
-    os.mkfifo(pipe)
-    process = subprocess.Popen([*ours.command, "-O2", "-c", "slow.c"], cwd=ours.directory)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    with pipe.open("wb"):
+    with compiling(ours, "-O2") as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         wait_until(lambda: bool(children.read_text().split()))
         os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         assert process.wait(MOST_SECONDS) == -signal.SIGKILL

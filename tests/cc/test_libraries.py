@@ -10,6 +10,7 @@ import pytest
 
 from burnish.cc.commands.launch import find_launcher
 from burnish.llvm.toolchain import find_tool
+from tests.cc.conftest import write_script
 
 HELLO = """\
 #include <iostream>
@@ -119,8 +120,7 @@ def test_the_first_command_of_a_new_environment_finds_the_library(
     tools.mkdir()
     shutil.copy(find_launcher("burnish-c++"), tools)
     links = [f"ln -s {find_tool('clang++')} {tools}/clang++", f"ln -s {find_tool('clang')} {tools}/clang"]
-    (tools / "python").write_text("#!/bin/sh\n" + "\n".join(links) + "\n")
-    (tools / "python").chmod(0o755)
+    write_script(tools / "python", "\n".join(links))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     (tmp_path / "hello.cpp").write_text(HELLO)
     made = run(tmp_path, str(tools / "burnish-c++"), "-O2", "hello.cpp", "-o", "hello")

@@ -132,15 +132,8 @@ def test_one_section_more_is_all_that_changes(options: str, tmp_path: Path) -> N
     *old, new = _native.elf_sections(more)
     assert (new.name, new.content, new.flags) == (".one.more", b"content", 0x80000000)  # SHF_EXCLUDE
     assert [one.name for one in old] == [one.name for one in _native.elf_sections(elf)]
-    words = [
-        str(find_tool("ld.lld")),
-        "-shared",
-        "-znotext",
-        str(tmp_path / "made"),
-        "-o",
-        str(tmp_path / "so"),
-    ]
-    subprocess.run(words, check=True)
+    made, linked = str(tmp_path / "made"), str(tmp_path / "so")
+    subprocess.run([find_tool("ld.lld"), "-shared", "-znotext", made, "-o", linked], check=True)
     assert ".one.more" not in [one.name for one in _native.elf_sections((tmp_path / "so").read_bytes())]
 
 

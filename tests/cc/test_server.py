@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc.commands.launch import find_launcher
-from tests.cc.conftest import Compiler, make_stock
+from tests.cc.conftest import Compiler, copied_launcher, make_stock, write_script
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
 # A server begins with the second file within a minute, and ends fifteen seconds after the last.
@@ -31,15 +30,10 @@ def burnish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compile
     monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
     (tmp_path / "run").symlink_to(runtime)
     stock = make_stock(tmp_path / "project")
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    shutil.copy(find_launcher("burnish-cc"), tools)
-    (tools / "clang").symlink_to(stock.command[0])
-    script = f'#!/bin/sh\necho "$2" >> {tmp_path}/starts\nexec {sys.executable} -m burnish.cli "$@"\n'
-    (tools / "burnish").write_text(script)
-    (tools / "burnish").chmod(0o755)
-    log = tmp_path / "log"
-    yield Compiler(stock.directory, [str(tools / "burnish-cc"), "--report", str(log)], log=log)
+    launcher, log = copied_launcher(tmp_path / "bin"), tmp_path / "log"
+    script = f'echo "$2" >> {tmp_path}/starts\nexec {sys.executable} -m burnish.cli "$@"'
+    write_script(tmp_path / "bin" / "burnish", script)
+    yield Compiler(stock.directory, [launcher, "--report", str(log)], log=log)
     for pid in servers(tmp_path):
         os.kill(pid, signal.SIGTERM)
     shutil.rmtree(runtime)

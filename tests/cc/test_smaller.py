@@ -19,11 +19,13 @@ def text_bytes(path: Path) -> int:
     return int(_native.object_sizes(path.read_bytes()).text_bytes)
 
 
+def section_table(path: Path) -> str:
+    command = [str(find_tool("llvm-readelf")), "-S", "-W", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def sections(path: Path) -> set[str]:
-    listed = subprocess.run(
-        [find_tool("llvm-readelf"), "-S", "-W", path], capture_output=True, text=True, check=True
-    )
-    return {word for word in listed.stdout.split() if word.startswith(".")}
+    return {word for word in section_table(path).split() if word.startswith(".")}
 
 
 def test_an_object_gets_smaller(clang: Compiler, shrink: Compiler) -> None:
@@ -100,8 +102,7 @@ def test_a_failing_optimizer_leaves_clangs_object(tmp_path: Path, clang: Compile
 
 
 def test_debug_information_stays(shrink: Compiler) -> None:
-    shrink("-Os", "-g", "-c", "sum.c")
-    assert shrink.records()[0]["action"] == "optimized"
+    shrink.optimize("-Os", "-g", "-c", "sum.c")
     dump = subprocess.run(
         [find_tool("llvm-dwarfdump"), "--debug-info", "--verify", shrink.directory / "sum.o"],
         capture_output=True,
@@ -111,8 +112,7 @@ def test_debug_information_stays(shrink: Compiler) -> None:
 
 
 def test_code_generation_options_hold(shrink: Compiler) -> None:
-    shrink("-Os", "-ffunction-sections", "-fno-asynchronous-unwind-tables", "-c", "sum.c")
-    assert shrink.records()[0]["action"] == "optimized"
+    shrink.optimize("-Os", "-ffunction-sections", "-fno-asynchronous-unwind-tables", "-c", "sum.c")
     found = sections(shrink.directory / "sum.o")
     assert {".text.sum", ".text.either"} <= found
     assert ".eh_frame" not in found
@@ -120,21 +120,14 @@ def test_code_generation_options_hold(shrink: Compiler) -> None:
 
 def test_options_of_the_code_generator_hold(shrink: Compiler) -> None:
     """-mllvm reaches the code generation of burnish's object as that of clang's."""
-    shrink("-Os", "-mllvm", "-align-all-functions=6", "-c", "sum.c")
-    assert shrink.records()[0]["action"] == "optimized"
-    listed = subprocess.run(
-        [find_tool("llvm-readelf"), "-S", "-W", shrink.directory / "sum.o"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (text,) = [line.split() for line in listed.stdout.splitlines() if " .text " in line]
+    shrink.optimize("-Os", "-mllvm", "-align-all-functions=6", "-c", "sum.c")
+    listed = section_table(shrink.directory / "sum.o")
+    (text,) = [line.split() for line in listed.splitlines() if " .text " in line]
     assert text[-1] == "64"
 
 
 def test_a_recorded_command_line_is_the_users(shrink: Compiler) -> None:
-    shrink("-Os", "-frecord-command-line", "-c", "sum.c")
-    assert shrink.records()[0]["action"] == "optimized"
+    shrink.optimize("-Os", "-frecord-command-line", "-c", "sum.c")
     content = (shrink.directory / "sum.o").read_bytes()
     assert b" -Os -frecord-command-line -c sum.c" in content
     assert b"-###" not in content
@@ -190,8 +183,7 @@ def test_several_sources_are_several_objects(shrink: Compiler) -> None:
 
 
 def test_a_response_file_is_read(shrink: Compiler) -> None:
-    shrink("@arguments.rsp", "-Os")
-    assert shrink.records()[0]["action"] == "optimized"
+    shrink.optimize("@arguments.rsp", "-Os")
 
 
 def test_preprocessed_source_and_bitcode_are_sources(shrink: Compiler) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from burnish.cc.commands.launch import find_launcher
-from tests.cc.conftest import Compiler, make_stock
+from tests.cc.conftest import Compiler, copied_launcher, make_stock, write_script
 
 BROKEN = {
     "no burnish": None,
@@ -25,13 +23,9 @@ def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
     runtime = tmp_path / "run"
     runtime.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    stock = make_stock(tmp_path / "project")
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    shutil.copy(find_launcher("burnish-cc"), tools)
-    (tools / "clang").symlink_to(stock.command[0])
-    log = tmp_path / "log"
-    return Compiler(stock.directory, [str(tools / "burnish-cc"), "--alone", "--report", str(log)], log=log)
+    stock, log = make_stock(tmp_path / "project"), tmp_path / "log"
+    words = [copied_launcher(tmp_path / "bin"), "--alone", "--report", str(log)]
+    return Compiler(stock.directory, words, log=log)
 
 
 @pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
@@ -59,8 +53,7 @@ def test_a_command_that_python_would_plan_is_clangs(launcher: Compiler) -> None:
 
 
 def test_a_wrong_option_is_still_an_error(launcher: Compiler, tmp_path: Path) -> None:
-    (tmp_path / "bin" / "burnish").write_text("#!/bin/sh\necho 'burnish cc: wrong' >&2\nexit 2\n")
-    (tmp_path / "bin" / "burnish").chmod(0o755)
+    write_script(tmp_path / "bin" / "burnish", "echo 'burnish cc: wrong' >&2\nexit 2")
     done = launcher("-Oz", "-c", "sum.c")
     assert (done.returncode, done.stderr) == (2, b"burnish cc: wrong\n")
 
@@ -72,10 +65,8 @@ def test_clangs_time_is_what_it_took_of_the_processors(
     tools = tmp_path / "bin"
     clang = (tools / "clang").readlink()
     (tools / "clang").unlink()
-    (tools / "clang").write_text(f'#!/bin/sh\nsleep 0.3\nexec {clang} "$@"\n')
-    (tools / "burnish").write_text(f'#!/bin/sh\necho "$2" > {tmp_path}/told\n')
-    for name in ("clang", "burnish"):
-        (tools / name).chmod(0o755)
+    write_script(tools / "clang", f'sleep 0.3\nexec {clang} "$@"')
+    write_script(tools / "burnish", f'echo "$2" > {tmp_path}/told')
     words = [*launcher.command, "-Oz", "-c", "sum.c"]
     monkeypatch.chdir(launcher.directory)
     _, status, used = os.wait4(os.posix_spawn(words[0], words, os.environ), 0)

@@ -54,11 +54,7 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
 def _searched(
     job: ClangJob, reference: Path, request: Request, optimizer: Optimizer, guard: Guard, outcome: Outcome
 ) -> Outcome:
-    """Search, compare the best object with clang's, and return the outcome.
-
-    Raises:
-        KeptReference: the source does not compile again.
-    """
+    """Search, compare the best object with clang's, and return the outcome."""
     front = guard.workspace / "front.bc"
     guard.run(front_end(job, front).command)
     trials = ObjectTrials(front.read_bytes(), job, reference, optimizer, guard)

@@ -147,11 +147,7 @@ def _open(program: Program, generated: Generated, level: str) -> CodegenSession:
 
 @lru_cache(maxsize=1)  # a worker opens the same program several times
 def _generations(program: Program, generated: Generated, level: str) -> Generations:
-    """Return the code generations of a module with clang's options; `program` may lack debug information.
-
-    Raises:
-        ProgramError: without decisions, the object is another one than clang's.
-    """
+    """Return the code generations of a module with clang's options; `program` may lack debug information."""
     back_end = back_end_of(ClangJob(generated.command))
     assert back_end
     back_end.level = level

@@ -66,10 +66,8 @@ def test_the_definition_that_comes_first_counts(builds: Builds) -> None:
     main, *parts = builds.objects(*C, "weak.c")
     ar(builds, "rcs", "parts.a", *parts[:-1])
     linked = builds.link("program", main, "weak.o", "parts.a")
-    assert (linked["action"], linked["source"]) == (
-        "optimized",
-        "4 units",
-    )  # twice.o is not taken: twice is there
+    # twice.o is not taken: twice is there
+    assert (linked["action"], linked["source"]) == ("optimized", "4 units")
     assert "-7" in builds.run("./program", "7")
 
 
@@ -105,7 +103,7 @@ def test_an_archive_of_ours_is_read_by_others(builds: Builds) -> None:
 
 
 def test_long_names_are_read(builds: Builds) -> None:
-    (long,) = ("a" * 40 + ".o",)
+    long = "a" * 40 + ".o"
     (builds.folder / long).write_bytes(b"odd")
     for options in ("--format=gnu", "--format=bsd"):
         Path(builds.folder / "long.a").unlink(missing_ok=True)

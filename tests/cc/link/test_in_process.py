@@ -18,16 +18,8 @@ def test_units_are_compiled_and_linked_as_one(builds: Builds, monkeypatch: pytes
         raise AssertionError(f"this process would become {command}")
 
     def burnish_cc(*words: str) -> None:
-        own = [
-            "--report",
-            str(builds.log),
-            "--whole-program",
-            "--code-generation",
-            "clang",
-            "--budget=9evaluations",
-            *words,
-        ]
-        assert cc.main(own, cxx=False, optimizer=shrink) == 0
+        own = ["--whole-program", "--code-generation=clang", "--budget=9evaluations"]
+        assert cc.main(["--report", str(builds.log), *own, *words], cxx=False, optimizer=shrink) == 0
 
     monkeypatch.setattr(processes, "replace_by", never)
     objects = [source.replace(".c", ".o") for source in C]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,24 +10,16 @@ import pytest
 from burnish.cc import build_log
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.link.units import read_unit
+from tests.cc.conftest import copied_launcher, write_script
 from tests.cc.link.conftest import FLAGS, Builds, C
 
 
 @pytest.fixture
 def launcher(builds: Builds, tmp_path: Path) -> list[str]:
     """A launcher whose `burnish` writes down how it is called, and is the real one."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    real = Path(find_launcher("burnish-cc"))
-    shutil.copy(real, tools)
-    for name in ("clang", "ld.lld"):
-        (tools / name).symlink_to(real.with_name(name))
-    (tools / "burnish").write_text(
-        f'#!/bin/sh\necho "$2" >> {tmp_path}/starts\nexec {real.with_name("burnish")} "$@"\n'
-    )
-    (tools / "burnish").chmod(0o755)
-    own = ["--alone", "--whole-program", "--budget=4evaluations", "--report", str(builds.log)]
-    return [str(tools / "burnish-cc"), *own]
+    copied, real = copied_launcher(tmp_path / "bin"), Path(find_launcher("burnish-cc")).with_name("burnish")
+    write_script(tmp_path / "bin" / "burnish", f'echo "$2" >> {tmp_path}/starts\nexec {real} "$@"')
+    return [copied, "--alone", "--whole-program", "--budget=4evaluations", "--report", str(builds.log)]
 
 
 def starts(tmp_path: Path) -> int:

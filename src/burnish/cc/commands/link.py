@@ -141,9 +141,6 @@ def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
     """Return the sizes of the program that clang's own link-time optimization links.
 
     lld links as if all units had been compiled with -flto at their own levels.
-
-    Raises:
-        InputError: the program does not link, or the linker takes no unit.
     """
     plan = make_plan(find_tool("clang++" if name == "c++" else "clang"), rest)
     job = link_job_of(plan.jobs) if plan and not plan.compilations else None

@@ -66,11 +66,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _of_reason(summary: BuildSummary, words: str) -> BuildSummary:
-    """Return a summary of the files whose reason, or action if there is none, contains some words.
-
-    Raises:
-        InputError: there are no such files.
-    """
+    """Return a summary of the files whose reason, or action if there is none, contains some words."""
 
     def said(record: Record) -> bool:
         reason = reason_of(record) or record.action

@@ -97,9 +97,6 @@ def _admitted(units: Sequence[ProgramUnit], guard: Guard) -> list[ProgramUnit]:
     """Return the units, in order, that can become one module; the others are linked with it as objects.
 
     Names that assembly refers to must stay visible to the linker, so their units stay objects.
-
-    Raises:
-        KeptReference: a unit is not a valid module.
     """
 
     def named_in_assembly() -> list[bool]:

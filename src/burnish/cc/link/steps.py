@@ -79,12 +79,7 @@ def _link(build: Build, linker: LinkJob) -> Outcome:
 
 
 def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
-    """Write the unit of a job into the object that clang made; burnish's time for it counts from `began`.
-
-    Raises:
-        KeptReference: the front end fails, although it succeeded before.
-        ValueError: the object cannot take another section.
-    """
+    """Write the unit of a job into the object that clang made; burnish's time for it counts from `began`."""
     front = build.workspace / "unit.bc"
     build.guard().run(front_end(job.silenced(), front).command)
     content = output.read_bytes()
