@@ -1,4 +1,4 @@
-"""What an engine is: it runs batches of shards, and says which have ended."""
+"""Engines: they run batches of shards, and report the ends of these."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class RayEngine:
         self._mine = not ray.is_initialized()
         if self._mine:
             try:
-                here = {"include_dashboard": False} if address == LOCAL else {}
+                here: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
                 ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **here)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise InputError(f"--on ray: {address}: {str(error).splitlines()[0]}") from None
