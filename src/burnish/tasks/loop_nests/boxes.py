@@ -6,9 +6,9 @@ Footprints and traffic between caches are counted as in Ansor (Zheng et al. 2020
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from burnish.tasks.loop_nests.nest import Access, Call, Expression, Nest, Statement
+from burnish.tasks.loop_nests.nest import Access, Call, Nest, Statement, parts_of
 from burnish.tasks.loop_nests.sketches import Level
 from burnish.tasks.loop_nests.tiles import LONG
 from burnish.tasks.loop_nests.tree import Loop
@@ -61,20 +61,13 @@ class StatementFacts:
         self.offsets = [nest.offset(access) for access in self.accesses]
         self.reaches = [Reach(nest, access) for access in self.accesses]
         self.box = {name: nest.extents[name] for name in self.statement.iterators}
-        functions = list(_functions(self.statement.value))
+        functions = [part.function for part in parts_of(self.statement.value) if isinstance(part, Call)]
         self.operations = max(1, self.statement.operations)
         self.slow = sum(name in SLOW for name in functions) + 5 * sum(name in LONG for name in functions)
         comparing = ("max", "min")
         self.comparisons = sum(name in comparing for name in functions) + (self.statement.reduce in comparing)
         self.products = self.statement.reduce == "+" and functions == ["*"]
         self.temporaries = [name for name in nest.written if name not in nest.outputs]
-
-
-def _functions(value: Expression) -> Iterable[str]:
-    if isinstance(value, Call):
-        yield value.function
-        for argument in value.arguments:
-            yield from _functions(argument)
 
 
 class LoopBoxes:

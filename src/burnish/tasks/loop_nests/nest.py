@@ -85,7 +85,7 @@ class Statement:
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
         """The distinct reads, from left to right."""
-        return tuple(dict.fromkeys(_accesses(self.value)))
+        return tuple(dict.fromkeys(part for part in parts_of(self.value) if isinstance(part, Access)))
 
     @cached_property
     def free(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Statement:
     @cached_property
     def operations(self) -> int:
         """The operations of one iteration."""
-        return _operations(self.value) + bool(self.reduce)
+        return sum(isinstance(part, Call) for part in parts_of(self.value)) + bool(self.reduce)
 
     def __str__(self) -> str:
         value = str(self.value)
@@ -132,7 +132,8 @@ class Nest:
             shape = tuple(self._reach(index) + 1 for index in access.indices)
             known = shapes.get(access.tensor, shape)
             shapes[access.tensor] = tuple(max(pair) for pair in zip(known, shape, strict=True))
-        return {name: shapes[name] for name in (*self._inputs(shapes), *self.written)}
+        inputs = [name for name in shapes if name not in self.written]
+        return {name: shapes[name] for name in (*inputs, *self.written)}
 
     @cached_property
     def written(self) -> tuple[str, ...]:
@@ -142,7 +143,7 @@ class Nest:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The tensors that no statement writes, in order of use."""
-        return self._inputs(self.shapes)
+        return tuple(name for name in self.shapes if name not in self.written)
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
@@ -185,9 +186,6 @@ class Nest:
     def __str__(self) -> str:
         head = " ".join([self.dtype, *(f"{name}={extent}" for name, extent in self.extents.items())])
         return "\n".join([head, *map(str, self.statements), ""])
-
-    def _inputs(self, known: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(name for name in known if name not in self.written)
 
     def _reach(self, index: Affine) -> int:
         """Return the largest value of an index."""
@@ -259,14 +257,9 @@ def _check_reads(nest: Nest, name: str) -> None:
             raise ProgramError(f"{name}: {access}: expected elements of {targets[access.tensor]}, {sizes}")
 
 
-def _accesses(value: Expression) -> Iterator[Access]:
-    match value:
-        case Access():
-            yield value
-        case Call(_, arguments):
-            for argument in arguments:
-                yield from _accesses(argument)
-
-
-def _operations(value: Expression) -> int:
-    return 1 + sum(map(_operations, value.arguments)) if isinstance(value, Call) else 0
+def parts_of(value: Expression) -> Iterator[Expression]:
+    """Yield an expression and all its parts, from left to right."""
+    yield value
+    if isinstance(value, Call):
+        for argument in value.arguments:
+            yield from parts_of(argument)

@@ -17,6 +17,7 @@ import ast
 import math
 import re
 from collections.abc import Mapping
+from typing import cast
 
 from burnish.core.errors import ProgramError
 from burnish.tasks.loop_nests.nest import (
@@ -51,8 +52,7 @@ def parse(text: str, name: str = "nest") -> Nest:
         raise ProgramError(f"{name}: line {first}: expected the type and extents, such as 'f32 m=128 n=64'")
     extents = {key: int(value) for key, _, value in (pair.partition("=") for pair in head[2].split())}
     statements = [parse_statement(line, f"{name}: line {number}") for number, line in numbered[1:]]
-    dtype: DType = "f32" if head[1] == "f32" else "f64"
-    return make_nest(statements, extents, dtype, name)
+    return make_nest(statements, extents, cast(DType, head[1]), name)
 
 
 def parse_statement(text: str, where: str = "nest") -> Statement:

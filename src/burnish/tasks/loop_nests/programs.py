@@ -15,6 +15,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -109,7 +110,7 @@ def from_toml(text: str, name: str) -> Nest:
 def _dtype(text: object, name: str) -> DType:
     if not isinstance(text, str) or text not in DTYPES:
         raise ProgramError(f"{name}: dtype {text!r}; expected {' or '.join(DTYPES)}")
-    return "f32" if text == "f32" else "f64"
+    return cast(DType, text)
 
 
 def _parts(text: str) -> tuple[str, str, str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.tasks.loop_nests.nest import Access, Nest, Statement
+from burnish.tasks.loop_nests.nest import Affine, Nest, Statement
 from burnish.tasks.loop_nests.reference import factors_of
 from burnish.tasks.tensors.arrays import Array
 
@@ -99,23 +99,14 @@ def _dimensions(nest: Nest, iterator: str) -> dict[str, int]:
         if iterator in statement.reduced:
             return {}
         for access in (statement.target, *statement.accesses):
-            here = _dimension(access, iterator)
-            if here == MIXED or found.setdefault(access.tensor, here) != here:
+            at = [number for number, index in enumerate(access.indices) if index.at(iterator)]
+            if len(at) > 1 or (at and access.indices[at[0]] != Affine(((iterator, 1),))):
+                return {}
+            here = at[0] if at else None
+            if found.setdefault(access.tensor, here) != here:
                 return {}
     known = {tensor: dimension for tensor, dimension in found.items() if dimension is not None}
     return known if all(name in known for name in nest.outputs) else {}
-
-
-MIXED = -1
-
-
-def _dimension(access: Access, iterator: str) -> int | None:
-    """Return the dimension of an access that is indexed by an iterator alone; None without it, else MIXED."""
-    at = [number for number, index in enumerate(access.indices) if index.at(iterator)]
-    if not at:
-        return None
-    index = access.indices[at[0]]
-    return at[0] if len(at) == 1 and index.terms == ((iterator, 1),) and not index.offset else MIXED
 
 
 def _is_linear(statement: Statement, iterator: str) -> bool:

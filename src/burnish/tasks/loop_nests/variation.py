@@ -30,7 +30,8 @@ def vary(nest: Nest, sketch: Sketch, vector_bytes: int, rng: Rng) -> Sketch:
             changed = pick(_CHANGES, rng)(nest, number, levels, fixed, rng)
             if changed is None or changed == levels:
                 continue
-            if vectors_of_row(nest, changed, vector_bytes) <= _widest(nest, number):
+            widest = 2 * WIDEST if nest.statements[number].reduce else WIDEST  # accumulators hide the latency
+            if vectors_of_row(nest, changed, vector_bytes) <= widest:
                 loops = list(sketch.loops)
                 loops[number] = tuple(changed)
                 sketch = sketch._replace(loops=tuple(loops))
@@ -46,11 +47,6 @@ def vectors_of_row(nest: Nest, levels: Sequence[Level], vector_bytes: int) -> in
             return -(-extents[level.iterator] * nest.itemsize // vector_bytes)
         extents[level.iterator] = min(extents[level.iterator], level.step)
     return 0
-
-
-def _widest(nest: Nest, number: int) -> int:
-    """Return the most vectors of a row: reductions may have more, as more accumulators hide the latency."""
-    return 2 * WIDEST if nest.statements[number].reduce else WIDEST
 
 
 def _resize(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
@@ -154,12 +150,5 @@ def _unrolled(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> 
     return [*rest, Level(level.iterator, 1, "unroll"), *levels[tile:]]
 
 
-_CHANGES: Sequence[Callable[[Nest, int, Levels, int, Rng], Levels | None]] = (
-    _resize,
-    _resize,
-    _resize,
-    _exchange,
-    _copy,
-    _block,
-    _unrolled,
-)
+_Change = Callable[[Nest, int, Levels, int, Rng], Levels | None]
+_CHANGES: Sequence[_Change] = (_resize, _resize, _resize, _exchange, _copy, _block, _unrolled)

@@ -38,11 +38,6 @@ class Argument:
         """The C type of the elements."""
         return f"{'const ' if self.is_input else ''}{C_TYPES[self.dtype]}"
 
-    @property
-    def parameter(self) -> str:
-        """The declaration of the parameter: `const float *a`."""
-        return f"{self.kind} *{self.name}"
-
     def __str__(self) -> str:
         return f"{self.kind} {self.name}{''.join(f'[{size}]' for size in self.shape) or '[1]'}"
 
@@ -73,7 +68,7 @@ def write_header(
 
     Args:
         name: The function's name.
-        cpu: The CPU that the code is for.
+        cpu: The CPU that the code is for, for the comment.
         arguments: The inputs, then the outputs.
         note: The end of the comment, after the sentence about outputs.
         statements: The statements that the function computes, for the comment.
@@ -93,7 +88,7 @@ def write_header(
     ]
     text = "\n".join(f" * {line}".rstrip() for line in comment)
     defined = "".join(f"#define {begin}_{macro}\n" for macro in macros) + "\n" * bool(macros)
-    parameters = [*(argument.parameter for argument in arguments), *last]
+    parameters = [*(f"{one.kind} *{one.name}" for one in arguments), *last]
     return f"""\
 /{text.removeprefix(" ")}
  */
@@ -127,10 +122,7 @@ def check_name(name: str, taken: Collection[str] = C_WORDS) -> None:
 def function_name(program: str, prefix: str, taken: Collection[str] = C_WORDS) -> str:
     """Return the name of a program's C function, made from the name of its file or from its text.
 
-    Args:
-        program: The program's name.
-        prefix: The first word of a name that would not be valid without it.
-        taken: Names that the function cannot have.
+    Names that are not valid, or taken, begin with the prefix.
     """
     words = "_".join(re.findall("[A-Za-z0-9]+", PurePath(program).stem))
     return words if NAME.fullmatch(words) and words not in taken else f"{prefix}_{words}"

@@ -282,10 +282,10 @@ def unexpected(*arguments: Any) -> Any:
     raise AssertionError("nothing was to be chosen")
 
 
-def measure_or_not(program: Program, trace: Trace, threads: int) -> Any:
+def measure_or_not(program: Program, trace: Trace, threads: int, again: bool = False) -> Any:
     """Measure, in a worker; for STOPS, sleep; for DIES, die."""
     if trace == (STOPS,):
         time.sleep(3600)
     if trace == (DIES,):
         os.kill(os.getpid(), signal.SIGKILL)
-    return schedule.measure_trace(program, trace, threads)
+    return schedule.measure_trace(program, trace, threads, again)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def test_ops_that_are_alike_are_measured_once(model: CostModel) -> None:
     session = open_program(program(TWICE, "twice"))
     search = OpSearch(opened(session)[1], model)
     assert search.pools["matmul#1"] is search.pools["matmul#2"]
-    with IndependentOps(session, search) as apart:
+    with closing(IndependentOps(session, search)) as apart:
         (products,) = (one for one in apart.ops if "matmul#1" in one.sites)
         assert products.sites == ["matmul#1", "matmul#2"]
         assert products.weight == 2 * products.seconds

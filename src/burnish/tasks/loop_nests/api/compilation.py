@@ -133,14 +133,8 @@ def cache_file() -> Path:
 def key_of(nest: Nest, policy: str, threads: int = 1) -> bytes:
     """Return a schedule's key in the cache: a digest of nest, CPU, code, policy and threads."""
     machine = host()
-    parts = (
-        str(nest),
-        machine.cpu,
-        *sorted(machine.features.split(",")),
-        _code(),
-        _digest(policy),
-        str(threads),
-    )
+    features = sorted(machine.features.split(","))
+    parts = (str(nest), machine.cpu, *features, _code(), _digest(policy), str(threads))
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).digest()
 
 

@@ -141,23 +141,22 @@ def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int 
         for applied in dict.fromkeys([*itertools.islice(found, 1), *fastest]):  # the first: the policy's
             with suppress(CompilerCrash):
                 left = end - time.monotonic()
-                again[applied] = worker.call(measure_again, program, applied, threads, deadline_seconds=left)
-    best = min(again or found, key=lambda one: (again or found)[one], default=None)
-    return None if best is None else Schedule(best, seconds, (again or found)[best], threads)
+                again[applied], _ = worker.call(
+                    measure_trace, program, applied, threads, True, deadline_seconds=left
+                )
+    times = again or found
+    best = min(times, key=lambda one: times[one], default=None)
+    return None if best is None else Schedule(best, seconds, times[best], threads)
 
 
-def measure_trace(program: Program, trace: Trace, threads: int) -> tuple[float, Trace]:
-    """Return the seconds of a call, and the trace to store; runs in a worker."""
+def measure_trace(program: Program, trace: Trace, threads: int, again: bool = False) -> tuple[float, Trace]:
+    """Return the seconds of a call, and the trace to store; runs in a worker.
+
+    The time of a schedule that was measured before is measured anew only with `again`.
+    """
     session = _opened(program, threads).fork()
     _replay(session, trace)
-    return session.measure("seconds"), _at_loops(session.trace)
-
-
-def measure_again(program: Program, trace: Trace, threads: int) -> float:
-    """Measure the seconds of a call again; runs in a worker."""
-    session = _opened(program, threads).fork()
-    session.replay(trace)
-    return session.seconds(again=True)
+    return session.seconds(again), _at_loops(session.trace)
 
 
 @lru_cache(1)

@@ -46,24 +46,25 @@ class _Lowering:
         self.tree, self.nest, self.lanes = tree, tree.nest, lanes
         self.uses = _uses(tree.nest)
         self.shapes = _temporary_shapes(tree, self.uses)
+        self.shared: dict[str, int] = {}  # offsets of temporary tensors that all threads share
         self.functions: list[str] = []
         self.declarations: dict[str, None] = {}
         self.thread_bytes = 0
 
     def lower(self) -> Lowered:
-        shared, end = {}, 0
+        parallel = [
+            leaves_of(loop) for loop in self.tree.roots if isinstance(loop, Loop) and loop.kind == "parallel"
+        ]
+        end = 0
         for name, shape in self.shapes.items():
-            if not self._is_local(name):
-                shared[name] = end
+            if not any(self.uses[name] <= set(leaves) for leaves in parallel):
+                self.shared[name] = end
                 end += _rounded(math.prod(shape) * self.nest.itemsize)
-        self.shared = shared
 
         def body() -> None:
-            for name in sorted(self.shapes.keys() - shared.keys()):  # for the tail of a parallel loop
-                self._add_temporary(name)
-            self._nodes(
-                self.tree.roots, dict(self.nest.extents), dict.fromkeys(self.nest.extents, ("", 0)), ()
-            )
+            self._add_temporaries(set(range(len(self.nest.statements))))  # for the tail of a parallel loop
+            at = dict.fromkeys(self.nest.extents, ("", 0))
+            self._nodes(self.tree.roots, dict(self.nest.extents), at, ())
 
         scratch_bytes = _rounded(self._function(f"define void @{KERNEL}(ptr noalias %pointers)", end, body))
         constants = [
@@ -91,17 +92,12 @@ class _Lowering:
         self.declarations |= dict.fromkeys(code.declared)
         return layouts.scratch_bytes
 
-    def _add_temporary(self, name: str) -> None:
-        shape = self.shapes[name]
-        self.layouts.temporaries[name] = Temporary(self.layouts.scratch(math.prod(shape)), shape)
-
-    def _is_local(self, tensor: str) -> bool:
-        """Return whether each thread has its own part of a temporary tensor: a parallel loop has all uses."""
-        return any(
-            loop.kind == "parallel" and self.uses[tensor] <= set(leaves_of(loop))
-            for loop in self.tree.roots
-            if isinstance(loop, Loop)
-        )
+    def _add_temporaries(self, leaves: set[int]) -> None:
+        """Reserve memory for the temporary tensors of which each thread has its own, used by these leaves."""
+        for name in sorted(self.shapes.keys() - self.shared.keys()):
+            if self.uses[name] <= leaves:
+                shape = self.shapes[name]
+                self.layouts.temporaries[name] = Temporary(self.layouts.scratch(math.prod(shape)), shape)
 
     def _parallel(self, loop: Loop, count: int, body: Callable[[str], None]) -> None:
         """Emit a parallel loop: its body becomes a function of the counter, which any thread may call."""
@@ -109,9 +105,7 @@ class _Lowering:
         leaves = set(leaves_of(loop))
 
         def iteration() -> None:
-            for name in sorted(self.shapes.keys() - self.shared.keys()):
-                if self.uses[name] <= leaves:
-                    self._add_temporary(name)
+            self._add_temporaries(leaves)
             body("%index")
 
         name = f"@iteration.{len(self.functions)}"
@@ -142,22 +136,19 @@ class _Lowering:
         self.code.block = end
 
     def _nodes(self, nodes: Sequence[Node], extents: Extents, at: Indices, reducing: tuple[str, ...]) -> None:
+        """Emit nodes; `reducing`: the iterators of the loops around them."""
         for node in nodes:
-            self._node(node, extents, at, reducing)
-
-    def _node(self, node: Node, extents: Extents, at: Indices, reducing: tuple[str, ...]) -> None:
-        """Emit a node; `reducing`: the iterators of the loops around it."""
-        if not isinstance(node, Loop):
-            self._tile(TileLoops(node.statement, (), ""), extents, at, reducing)
-            return
-        packed, temporaries = dict(self.layouts.packed), dict(self.layouts.temporaries)
-        for tensor in node.packs:
-            self.layouts.packed[tensor] = pack(self.layouts, node, tensor, extents, at)
-        if tile := tile_of(self.nest, node):
-            self._tile(tile, extents, at, reducing)
-        else:
-            self._loop(node, extents, at, reducing)
-        self.layouts.packed, self.layouts.temporaries = packed, temporaries
+            if not isinstance(node, Loop):
+                self._tile(TileLoops(node.statement, (), ""), extents, at, reducing)
+                continue
+            packed, temporaries = dict(self.layouts.packed), dict(self.layouts.temporaries)
+            for tensor in node.packs:
+                self.layouts.packed[tensor] = pack(self.layouts, node, tensor, extents, at)
+            if tile := tile_of(self.nest, node):
+                self._tile(tile, extents, at, reducing)
+            else:
+                self._loop(node, extents, at, reducing)
+            self.layouts.packed, self.layouts.temporaries = packed, temporaries
 
     def _loop(self, loop: Loop, extents: Extents, at: Indices, reducing: tuple[str, ...]) -> None:
         name, step = loop.iterator, loop.step
@@ -221,7 +212,9 @@ class _Lowering:
         if full == 1:
             sums = inside("", 0, loop.step, sums)
         elif full:
-            carried = [(tile.kind(part), value) for part, value in zip(tile.parts, sums, strict=True)]
+            carried = [
+                (self.code.type(part.width), value) for part, value in zip(tile.parts, sums, strict=True)
+            ]
             sums = self.code.carry(full, carried, lambda value, now: inside(value, 0, loop.step, now))
         if tail:
             sums = inside("", full * loop.step, tail, sums)

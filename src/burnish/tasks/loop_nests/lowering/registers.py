@@ -23,6 +23,10 @@ class TileValue:
     width: int
 
 
+Loaded = dict[tuple[Access, tuple[int, ...], int], str]
+"""Loaded values, by access, offsets and width."""
+
+
 class Tile:
     """A statement's values for a box of its iterators."""
 
@@ -37,10 +41,6 @@ class Tile:
         if self.reduces_vector:
             self.parts = [TileValue(part.offsets, self.code.lanes) for part in self.parts]
 
-    def kind(self, part: TileValue) -> str:
-        """Return the type of a value."""
-        return self.code.type(part.width)
-
     def begin(self, at: Indices, in_memory: bool) -> list[str]:
         """Return the initial values of a reduction: the identity, or the target's content if `in_memory`."""
         if in_memory and not self.reduces_vector:
@@ -53,7 +53,7 @@ class Tile:
         """Return the values of a reduction after the unrolled iterations of a box."""
         bases = self._bases(at)
         for inner in self._parts(self.statement.reduced, extents):
-            loaded: dict[tuple[Access, tuple[int, ...], int], str] = {}
+            loaded: Loaded = {}
             sums = [
                 self._added(total, part, inner, bases, loaded)
                 for part, total in zip(self.parts, sums, strict=True)
@@ -95,12 +95,7 @@ class Tile:
         return {access: self.layouts.address(access, at) for access in self.statement.accesses}
 
     def _added(
-        self,
-        total: str,
-        part: TileValue,
-        inner: TileValue,
-        bases: Mapping[Access, str],
-        loaded: dict[tuple[Access, tuple[int, ...], int], str],
+        self, total: str, part: TileValue, inner: TileValue, bases: Mapping[Access, str], loaded: Loaded
     ) -> str:
         width = inner.width if self.reduces_vector else part.width
         value = self._value(bases, TileValue({**part.offsets, **inner.offsets}, width), loaded)
@@ -109,12 +104,7 @@ class Tile:
             width = self.code.lanes
         return self.code.combined(self.statement.reduce, total, value, width)
 
-    def _value(
-        self,
-        bases: Mapping[Access, str],
-        part: TileValue,
-        loaded: dict[tuple[Access, tuple[int, ...], int], str],
-    ) -> str:
+    def _value(self, bases: Mapping[Access, str], part: TileValue, loaded: Loaded) -> str:
         def load(access: Access) -> str:
             key = access, tuple(part.offsets.get(name, 0) for name in access.iterators), part.width
             if key not in loaded:

@@ -92,7 +92,8 @@ class _Pool:
             best = heapq.nsmallest(PARENTS, self.drawn)
             if not best:  # all drawn sketches were seen before
                 return
-            self._add([self._varied(best) for _ in range(VARIED // share)])
+            parents = (best[int(self.rng.random() * len(best))] for _ in range(VARIED // share))
+            self._add([vary(self.nest, one.sketch, self.vector_bytes, self.rng) for one in parents])
 
     def near(self, best: list[_Candidate]) -> None:
         """Add variations of measured sketches, with the times predicted from those of their parents."""
@@ -122,10 +123,6 @@ class _Pool:
                 found.add(text)
                 fills = 0
                 yield candidate, made[0]
-
-    def _varied(self, parents: list[_Candidate]) -> Sketch:
-        parent = parents[int(self.rng.random() * len(parents))]
-        return vary(self.nest, parent.sketch, self.vector_bytes, self.rng)
 
     def _add(self, sketches: list[Sketch]) -> None:
         new = [sketch for sketch in dict.fromkeys(sketches) if sketch not in self.seen]

@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import TracebackType
 
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
@@ -79,12 +78,8 @@ class IndependentOps:
         self.ops = [one for one in self.ops if one.weight > least]
         self._worker = Worker(LIMITS)
 
-    def __enter__(self) -> IndependentOps:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """End the process."""
         self._worker.close()
 
     def measure(self, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from time import monotonic
 
@@ -49,7 +49,7 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
         independent = None
         if len(ops) >= INDEPENDENT_FROM:
             session.replay(before)
-            independent = stack.enter_context(IndependentOps(session, search))
+            independent = stack.enter_context(closing(IndependentOps(session, search)))
             now = monotonic()
             independent.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
             search.next_is(independent.fastest())

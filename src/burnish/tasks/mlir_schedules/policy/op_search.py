@@ -148,26 +148,19 @@ class OpSearch:
         found: dict[Op, dict[OpSketch | None, SketchChoice]] = {}
         for op in dict.fromkeys(alike.values()):
             found[op] = {None: self._choice(op, None)}
-            self._draw(found[op], op, FIRST)
+            self._add(found[op], op, [draw(op, self.lanes, self.rng) for _ in range(FIRST)])
         counts = Counter(alike.values())
         times = {op: counts[op] * min(pool.values()).predicted for op, pool in found.items()}
         least = NEGLECTED * sum(times.values())
         for op, pool in found.items():
             if times[op] > least:
-                self._draw(pool, op, DRAWN - FIRST)
-                self._vary(pool, op)
+                self._add(pool, op, [draw(op, self.lanes, self.rng) for _ in range(DRAWN - FIRST)])
+                for _ in range(ROUNDS):  # variations of the best sketches by the model
+                    best = heapq.nsmallest(PARENTS, pool.values())
+                    parents = [best[int(self.rng.random() * len(best))] for _ in range(VARIED)]
+                    self._add(pool, op, [vary(op, one.sketch, self.lanes, self.rng) for one in parents])
         pools = {op: sorted(pool.values()) for op, pool in found.items()}
         return {site: pools[op] for site, op in alike.items()}
-
-    def _draw(self, found: dict[OpSketch | None, SketchChoice], op: Op, count: int) -> None:
-        self._add(found, op, [draw(op, self.lanes, self.rng) for _ in range(count)])
-
-    def _vary(self, found: dict[OpSketch | None, SketchChoice], op: Op) -> None:
-        """Add variations of the best sketches by the model."""
-        for _ in range(ROUNDS):
-            best = heapq.nsmallest(PARENTS, found.values())
-            parents = [best[int(self.rng.random() * len(best))] for _ in range(VARIED)]
-            self._add(found, op, [vary(op, one.sketch, self.lanes, self.rng) for one in parents])
 
     def _add(
         self, found: dict[OpSketch | None, SketchChoice], op: Op, sketches: list[OpSketch | None]

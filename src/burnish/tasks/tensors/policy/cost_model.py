@@ -7,7 +7,7 @@ perceptrons, scale the sum of the columns SCALE. burnish.tasks.tensors.train.fit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -91,16 +91,8 @@ class CostModel:
         arrays: dict[str, NDArray[Any]] = {"mean": self.mean, "deviation": self.deviation}
         for number, (weight, bias) in enumerate(self.layers):
             arrays |= {f"{number}.weight": weight.astype(np.float16), f"{number}.bias": bias}
-        rest = {
-            "format": FORMAT,
-            "kind": self.kind,
-            "task": self.task,
-            "objective": self.objective,
-            "columns": self.columns,
-            "vector_bytes": self.vector_bytes,
-            "card": self.card,
-        }
-        write_archive(path, arrays, rest)
+        names = ("kind", "task", "objective", "columns", "vector_bytes", "card")
+        write_archive(path, arrays, {"format": FORMAT, **{name: getattr(self, name) for name in names}})
 
 
 def scale_of(known: Sequence[str]) -> list[int]:
@@ -109,12 +101,7 @@ def scale_of(known: Sequence[str]) -> list[int]:
 
 
 def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
-    """Read a cost model that `save` wrote.
-
-    Args:
-        path: The file.
-        known: The columns of the rows that will be passed to the model.
-        kind: The expected kind.
+    """Read a cost model that `save` wrote, of an expected kind, for rows with the columns `known`.
 
     Raises:
         InputError: the file is not such a model, or uses unknown features.
@@ -125,6 +112,8 @@ def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
             raise InputError(f"it is of kind {rest['kind']}")
         if unknown := [name for name in rest["columns"] if name not in known]:
             raise InputError(f"the model takes {unknown[0]!r}, which is no longer a feature; train it again")
+        depth = sum(name.endswith(".weight") for name in arrays)
+        pairs = ((arrays[f"{number}.weight"], arrays[f"{number}.bias"]) for number in range(depth))
         return CostModel(
             rest["task"],
             rest["objective"],
@@ -132,20 +121,13 @@ def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
             rest["vector_bytes"],
             arrays["mean"],
             arrays["deviation"],
-            tuple(_layers(arrays)),
+            tuple((weight.astype(np.float32), bias) for weight, bias in pairs),
             known,
             kind,
             rest["card"],
         )
     except DAMAGE as error:
         raise InputError(f"{path}: not a cost model of schedules: {error}") from None
-
-
-def _layers(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Floats, Floats]]:
-    number = 0
-    while f"{number}.weight" in arrays:
-        yield arrays[f"{number}.weight"].astype(np.float32), arrays[f"{number}.bias"]
-        number += 1
 
 
 Propose = Callable[[Session, CostModel], InitialTraces]
