@@ -50,6 +50,7 @@ WRONG = [
     ("evaluate a.c --methods random", "expected --out FOLDER", "see burnish evaluate --help"),
     ("evaluate a.c --out e", "PROGRAM", "expected --methods LIST, too"),
     ("evaluate", "expected --out FOLDER", "see burnish evaluate --help"),
+    ("validate rows.jsonl --link '\"-lm'", "--link", "expected words as a shell reads them"),
     ("apply a.c gvn -DX", "no option -DX", "burnish apply hot.c gvn -- -Iinclude"),
     ("tasks --task llvm_passes", "no option --task", "see burnish tasks --help"),
     ("tasks llvm_passes gvn", "'gvn'", "see burnish tasks --help"),

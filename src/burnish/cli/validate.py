@@ -12,7 +12,7 @@ from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
 from burnish.cli.jobs.results import RUN, Troubles, check_same, load_source, read_results, task_of
-from burnish.console.command_parser import SECONDS, CommandParser
+from burnish.console.command_parser import SECONDS, CommandParser, shell_words
 from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, names, texts
@@ -67,7 +67,13 @@ def _parser() -> CommandParser:
     add("--program", type=Path, help="the program, where it is not where the result says")
     add("--run", action="append", default=[], metavar="'ARGS [< FILE]'", help="an input; may be repeated")
     add("--inputs", default="", metavar="LIST", help="inputs to run: small,medium; default: all")
-    add("--link", default="", metavar="WORDS", help="arguments for the linker: -lm, other objects")
+    add(
+        "--link",
+        type=shell_words,
+        default=(),
+        metavar="WORDS",
+        help="arguments for the linker: -lm, other objects",
+    )
     add(
         "--sanitize",
         default="",
@@ -136,7 +142,7 @@ def _program(row: Result, task: Task, options: argparse.Namespace) -> Program:
         program = task.source().with_inputs(program, _names(options.inputs) or None)
     if not (options.link and program.workload):
         return program
-    link = (*program.workload.link_arguments, *shlex.split(options.link))
+    link = (*program.workload.link_arguments, *options.link)
     return replace(program, workload=replace(program.workload, link_arguments=link))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import math
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -128,6 +129,14 @@ class Paragraphs(argparse.HelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(super(Paragraphs, self)._fill_text(line, width, indent) for line in text.split("\n"))
+
+
+def shell_words(text: str) -> tuple[str, ...]:
+    """Read an option's words as a shell reads them."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise InputError(f"{text}: {str(error).lower()}; expected words as a shell reads them") from None
 
 
 def whole_number(least: int) -> Kind:
