@@ -25,7 +25,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
-from burnish.evaluation.measurable import measure_all
+from burnish.evaluation.remeasure import measure_all
 from burnish.evaluation.states import States
 from burnish.workers.sandbox import Sandbox
 

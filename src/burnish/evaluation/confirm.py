@@ -11,8 +11,7 @@ from burnish.core.errors import CompilerCrash, InputError, Miscompiled, NotMeasu
 from burnish.core.objective import Objective
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.evaluation.measurable import measure_all
-from burnish.evaluation.remeasure import Measured, remeasure
+from burnish.evaluation.remeasure import Measured, measure_all, remeasure
 from burnish.evaluation.timing import FASTER, Comparison, Effort
 from burnish.search.problem import Problem
 from burnish.workers.worker import Worker

@@ -11,9 +11,7 @@ from burnish.core.errors import CompilerCrash, ReplayError
 from burnish.core.result import Result
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.intervals import bootstrap_interval
-from burnish.evaluation.measurable import measure_all
-from burnish.evaluation.outputs import Outputs
-from burnish.evaluation.remeasure import replay_result
+from burnish.evaluation.remeasure import Outputs, measure_all, replay_result
 from burnish.evaluation.timing import Comparer, Comparison
 from burnish.search.problem import Problem
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from burnish.core.errors import ReplayError
+from burnish.core.errors import Miscompiled, NotMeasurable, ReplayError
 from burnish.core.result import Result
+from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.evaluation.gain import measure_gain
-from burnish.evaluation.measurable import measure_all
-from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.timing import Comparer, Comparison, Effort
 from burnish.search.problem import Problem
 from burnish.workers.sandbox import Sandbox
@@ -115,3 +115,59 @@ def remeasure(problem: Problem, found: Result, against: str, *, effort: Effort |
 
 def _replayed(problem: Problem, found: Result) -> tuple[Sandbox, tuple[str, ...]]:
     return replay(problem.from_baseline(found.fallback) if found.fallback else problem, found.trace)
+
+
+class Outputs:
+    """The unoptimized program's outputs on its inputs, for comparison.
+
+    The unoptimized program is the task's first baseline; the first `check` builds and runs it.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        make = problem.task.checks.behaviour
+        self._behaviour = make(problem.program) if make else None
+        self._expected: Any = self._behaviour.unoptimized if self._behaviour else None
+
+    def check(self, session: Session) -> str:
+        """Run the program in a session's state; return the comparison in words.
+
+        Raises:
+            Miscompiled: the program's outputs differ from the unoptimized program's.
+        """
+        if self._behaviour is None:
+            return "outputs were not compared: the program was not run"
+        task = self._problem.task
+        if self._expected is None:
+            unoptimized = self._problem.open_baseline(task.unoptimized)
+            try:
+                self._expected = self._behaviour.run(unoptimized)
+            finally:
+                unoptimized.shutdown()
+        seen = self._behaviour.run(session, self._expected)
+        name = task.label(task.unoptimized)
+        if wrong := self._behaviour.differences(seen, self._expected):
+            raise Miscompiled(f"the program behaves differently from {name}: {'; '.join(wrong[:3])}")
+        count = self._behaviour.inputs
+        return f"outputs equal {name}'s on {count} input{'' if count == 1 else 's'}"
+
+
+def measure_all(session: Session, objectives: Iterable[str], needed: str) -> dict[str, float]:
+    """Measure a state's objectives, except those that its program does not have.
+
+    Args:
+        session: The state.
+        objectives: The objectives' names.
+        needed: The objective that must be measurable, if it is among them.
+
+    Raises:
+        NotMeasurable: the program does not have the objective `needed`.
+    """
+    costs = {}
+    for name in objectives:
+        try:
+            costs[name] = session.measure(name)
+        except NotMeasurable:
+            if name == needed:
+                raise
+    return costs

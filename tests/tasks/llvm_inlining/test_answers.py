@@ -15,8 +15,7 @@ from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_inlining import PIPELINES, TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
-from burnish.tasks.llvm_inlining.compiles import MOST
-from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
+from burnish.tasks.llvm_inlining.session import MOST, InliningOptions, InliningSession, open_inlining
 from tests.sources import DATA, FILES, program
 from tests.tasks.llvm_inlining.modules import LARGE, SMALL_1, SMALL_2, TEXT, calls, module
 

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from burnish.core.task import SearchHints, Task
+from burnish.core.errors import InputError
+from burnish.core.task import SearchHints, Setting, Task, TaskSettings
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
-from burnish.llvm.modules.objectives import OBJECTIVES
+from burnish.llvm.modules.objectives import OBJECTIVES, level_for
 from burnish.llvm.modules.observations import OBSERVATIONS
 from burnish.llvm.modules.origin import Options
-from burnish.llvm.modules.parts import LANGUAGE, texts
-from burnish.llvm.modules.passes import ACTIONS, LIST_VERSION, indices, opt_commandline
+from burnish.llvm.modules.parts import CPU, GOAL_SETTINGS, LANGUAGE, goal, texts
+from burnish.llvm.modules.passes import ACTIONS, LIST_VERSION, indices, left_out, opt_commandline
 from burnish.llvm.modules.session import baselines, open_session
-from burnish.tasks.llvm_passes.settings import settings_for
+from burnish.llvm.toolchain import LEVELS
 
 __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
+
+SETTINGS = (
+    Setting("level", "clang's level as the baseline; default: O3 for run time, else Oz", choices=LEVELS),
+    Setting(
+        "without",
+        "actions to leave out: names, or prefixes such as 'outline*'; every result names them",
+        metavar="ACTION,...",
+        several=True,
+        note="Left out of the actions: {}",
+    ),
+    Setting(
+        "always_inline",
+        "do not honour always_inline first; every result notes this",
+        switch=("ignore-always-inline", "False"),
+        note="Not comparable with clang's levels: always_inline = {}",
+    ),
+    CPU,
+)
 
 
 def make_task(options: Options = Options()) -> Task:
@@ -36,7 +56,7 @@ def make_task(options: Options = Options()) -> Task:
         max_steps=45,
         hints=SearchHints(((start,),) if start in actions else (), longer="llvm_passes_and_codegen"),
         options=texts(options),
-        settings=settings_for(make_task),
+        settings=TaskSettings("loaded-bytes", SETTINGS, _configure, GOAL_SETTINGS, goal),
         files=parts.files(options.level),
         checks=replace(
             parts.checks(), validator=partial(_validator, options.level), commandline=opt_commandline
@@ -44,6 +64,25 @@ def make_task(options: Options = Options()) -> Task:
         shown=replace(parts.SHOWN, title="LLVMPasses"),
         threads=True,
     )
+
+
+def _configure(given: Mapping[str, str], objective: str | None) -> Task:
+    options = Options(level=level_for(objective)) if objective else Options()
+    for name, text in given.items():
+        match name:
+            case "without":
+                options = replace(options, without=left_out(text.split(",")))
+            case "always_inline":
+                if text not in ("True", "False"):
+                    raise InputError(f"always_inline is {text!r}; expected True or False")
+                options = replace(options, always_inline=text == "True")
+            case "level":
+                options = replace(options, level=text)
+            case "cpu":
+                options = replace(options, cpu=text)
+    if options.level not in LEVELS:
+        raise InputError(f"level is {options.level!r}; expected one of {', '.join(LEVELS)}")
+    return make_task(options)
 
 
 def _validator(level: str) -> Validator:
