@@ -5,7 +5,7 @@
 namespace burnish {
 
 // Whether an option, without its value, is one of burnish's with a mistake in it. The rule is that of
-// burnish.cc.commands.misspelled, which says which one is meant.
+// burnish.cc.commands.cc, which says which one is meant.
 bool is_misspelled(std::string_view option);
 
 } // namespace burnish

@@ -19,6 +19,7 @@ from burnish.tasks.loop_nests.api.compilation import read
 from burnish.tasks.loop_nests.api.kernel import CompiledKernel as Kernel
 from burnish.tasks.loop_nests.api.schedule import Schedule
 from burnish.tasks.loop_nests.drawing import draw
+from burnish.tasks.loop_nests.session import open_nest
 from burnish.tasks.loop_nests.sketches import trace_of
 from burnish.tasks.tensors.machine import Machine, host, machine_of
 from burnish.workers.sandbox import Sandbox
@@ -163,3 +164,14 @@ def test_the_task_writes_the_same_files() -> None:
     assert "void my_product(const float *a, const float *b, float *c, void *scratch);" in header
     assert code[:4] == b"\x7fELF"
     assert b"\0my_product\0" in code
+
+
+def test_the_header_of_a_collapsed_loop_has_the_arrays_of_the_nest() -> None:
+    session = open_nest(read("o[i,j] = 2 * a[i,j]", "f32", {"i": 3, "j": 5}).program("twice.nest"))
+    before = TASK.files.emitters[".h"](session, (), "naive").decode()
+    session.apply(session.index("collapse"), "i")
+    assert "ij" in str(session.tree)
+    after = TASK.files.emitters[".h"](session, (), "naive").decode()
+    extents = [line for line in before.splitlines() if "EXTENT_" in line or line.startswith("void ")]
+    assert extents == [line for line in after.splitlines() if "EXTENT_" in line or line.startswith("void ")]
+    assert [line.split()[-1] for line in extents[:2]] == ["3", "5"]
