@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from burnish.tasks.mlir_schedules.actions import INDEX
-from burnish.tasks.mlir_schedules.observations import NEIGHBOURS, NODE_COLUMNS
+from burnish.tasks.mlir_schedules.observations import COLUMNS, KINDS, NEIGHBOURS, NODE_COLUMNS
 from burnish.tasks.mlir_schedules.payload import SITE
-from burnish.tasks.mlir_schedules.rows import COLUMNS, KINDS
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 from tests.tasks.mlir_schedules.small import opened, small
 

@@ -15,18 +15,8 @@ DIAGNOSTIC = re.compile(r'"-":(\d+):(\d+): ')
 ELEMENTS = ("f32", "f64")  # of arguments and results
 KEPT = ("sym_name", "function_type")  # of a function's attributes; others are about its calls and code
 STRUCTURE = ("builtin.module", "func.func", "func.return")
-TENSOR_OPS = (
-    "cast",
-    "collapse_shape",
-    "concat",
-    "empty",
-    "expand_shape",
-    "extract",
-    "extract_slice",
-    "insert_slice",
-    "pad",
-    "splat",
-    "yield",
+TENSOR_OPS = tuple(
+    "cast collapse_shape concat empty expand_shape extract extract_slice insert_slice pad splat yield".split()
 )
 OMITTED = ("linalg.pack", "linalg.unpack", "linalg.winograd_")  # ops that only schedules make
 FORM = f"func.func @{MAIN}(%a: tensor<4x8xf32>, ...) -> tensor<...>"

@@ -14,22 +14,50 @@ from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
+from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
-from burnish.tasks.mlir_schedules.c_interface import function_name
-from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
 from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_digest, lowered
 from burnish.tasks.mlir_schedules.legality import legal
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
 from burnish.tasks.mlir_schedules.ops import scan
+from burnish.tasks.mlir_schedules.outputs import function_name
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
-from burnish.tasks.mlir_schedules.sites import Site, Sites
-from burnish.tasks.mlir_schedules.times import CodeTimes
+from burnish.tasks.mlir_schedules.sites import RESHAPES, Site, Sites, changed
 from burnish.tasks.mlir_schedules.transforms import write, write_fusion
 from burnish.tasks.tensors.session import TimedSession
 
-KEPT = 4096  # states whose code has its digest in memory
+KEPT = 4096  # codes with a measurement in memory, and states whose code has its digest there
+
+
+class CodeTimes:
+    """Measurements by the digest of the code: schedules with the same code are measured once.
+
+    With `on_disk`, measurements of earlier sessions on this machine are found on disk.
+    """
+
+    def __init__(self, program: str, on_disk: bool) -> None:
+        """Take the digest of the program, which also determines the arrays."""
+        self.program = program
+        self._recent: Recent[str, Known] = Recent(KEPT)
+        self._disk = MeasurementCache() if on_disk else None
+
+    def find(self, code: str) -> Known | None:
+        """Return the measurement of a code; None if there is no measurement."""
+        known = self._recent.get(code)
+        if known is None and self._disk:
+            known = self._disk.find(self._key(code))
+        return known
+
+    def keep(self, code: str, known: Known) -> None:
+        """Add a measurement."""
+        self._recent.put(code, known)
+        if self._disk:
+            self._disk.keep(self._key(code), known)
+
+    def _key(self, code: str) -> bytes:
+        return key_of("mlir_schedules", bindings.version(), self.program, code)
 
 
 @dataclass
