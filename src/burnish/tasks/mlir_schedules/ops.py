@@ -44,10 +44,6 @@ class Op:
         """The number of operands that are only read."""
         return len(self.accesses) - self.outputs
 
-    def is_projected(self, operand: int) -> bool:
-        """Return whether each dimension of an operand is one iterator by itself."""
-        return _is_projected(self.accesses[operand])
-
     @property
     def columns(self) -> int:
         """The iterator of the last dimension of a plain op's last output."""

@@ -14,9 +14,8 @@ from functools import partial
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.mlir_schedules.writing import layers, shapes
-from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.draft import Draft, Tensor, Window
 from burnish.tasks.mlir_schedules.writing.layers import Layout, Reduction
-from burnish.tasks.mlir_schedules.writing.texts import Tensor, Window
 
 ANY = "..."  # after the last extent: more extents may follow
 NUMBERS = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,15}")
@@ -93,42 +92,34 @@ def _image(draft: Draft, h: int, w: int, c: int, layout: Layout = "nhwc") -> Ten
 def _conv2d(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tensor:
     h, w, f, c = extents
     image = _image(draft, window.before(h), window.before(w), c, layout)
-    return _filtered(draft, image, f, window, layout)
+    return layers.conv2d(draft, image, f, window, layout)
 
 
 def _conv2d_padded(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
-    return _filtered(draft, layers.padded(draft, draft.argument(1, h, w, c), 1), f, Window(3))
+    return layers.conv2d(draft, layers.padded(draft, draft.argument(1, h, w, c), 1), f, Window(3))
 
 
 def _conv2d_relu(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
     return layers.relu(draft, _conv2d(Window(3), "nhwc", draft, h, w, f, c))
 
 
-def _filtered(draft: Draft, image: Tensor, filters: int, window: Window, layout: Layout = "nhwc") -> Tensor:
-    known = {"h": window.side, "w": window.side, "c": image.shape[layout.index("c")], "f": filters}
-    weights = draft.argument(*(known[letter] for letter in layers.FILTERS[layout]))
-    return layers.conv2d(draft, image, weights, window, layout)
-
-
 def _depthwise(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tensor:
     h, w, c = extents
     image = _image(draft, window.before(h), window.before(w), c, layout)
-    known = {"h": window.side, "w": window.side, "c": c}
-    weights = draft.argument(*(known[letter] for letter in layout[1:]))
-    return layers.depthwise(draft, image, weights, window, layout)
+    return layers.depthwise(draft, image, window, layout)
 
 
 def _separable(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
     """Add MobileNet's pair of layers: a filter for each channel, then filters over all channels."""
     value = layers.relu(draft, _depthwise(Window(3), "nhwc", draft, h, w, c))
-    return layers.relu(draft, _filtered(draft, value, f, Window(1)))
+    return layers.relu(draft, layers.conv2d(draft, value, f, Window(1)))
 
 
 def _residual(draft: Draft, h: int, w: int, c: int) -> Tensor:
     """Add ResNet-18's block."""
     image = draft.argument(1, h, w, c)
-    value = layers.relu(draft, _filtered(draft, layers.padded(draft, image, 1), c, Window(3)))
-    value = _filtered(draft, layers.padded(draft, value, 1), c, Window(3))
+    value = layers.relu(draft, layers.conv2d(draft, layers.padded(draft, image, 1), c, Window(3)))
+    value = layers.conv2d(draft, layers.padded(draft, value, 1), c, Window(3))
     return layers.relu(draft, layers.add(draft, value, image))
 
 
@@ -144,16 +135,12 @@ def _add(draft: Draft, *extents: int) -> Tensor:
     return layers.add(draft, draft.argument(*extents), draft.argument(*extents))
 
 
-def _relu(draft: Draft, *extents: int) -> Tensor:
-    return layers.relu(draft, draft.argument(*extents))
+def _of_one(layer: Callable[[Draft, Tensor], Tensor], draft: Draft, *extents: int) -> Tensor:
+    return layer(draft, draft.argument(*extents))
 
 
 def _bias_relu(draft: Draft, *extents: int) -> Tensor:
     return layers.bias(draft, draft.argument(*extents), draft.argument(extents[-1]), with_relu=True)
-
-
-def _softmax(draft: Draft, *extents: int) -> Tensor:
-    return layers.softmax(draft, draft.argument(*extents))
 
 
 def _layer_norm(draft: Draft, m: int, n: int) -> Tensor:
@@ -213,9 +200,9 @@ FAMILIES: dict[str, OpFamily] = {
     "maxpool-nchw": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nchw", "max")), shapes.POOLED),
     "sumpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "sum")), shapes.POOLED),
     "add": OpFamily(SOME, _add, shapes.ELEMENTWISE),
-    "relu": OpFamily(SOME, _relu, shapes.ELEMENTWISE),
+    "relu": OpFamily(SOME, partial(_of_one, layers.relu), shapes.ELEMENTWISE),
     "bias-relu": OpFamily(SOME, _bias_relu, shapes.ELEMENTWISE),
-    "softmax": OpFamily(SOME, _softmax, shapes.ROWS),
+    "softmax": OpFamily(SOME, partial(_of_one, layers.softmax), shapes.ROWS),
     "layer-norm": OpFamily(MN, _layer_norm, shapes.ROWS),
     "sum-rows": OpFamily(MN, partial(_reduced, "mn->m", "sum"), shapes.ROWS),
     "sum-columns": OpFamily(MN, partial(_reduced, "mn->n", "sum"), shapes.ROWS),

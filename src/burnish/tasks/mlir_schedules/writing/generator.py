@@ -13,9 +13,8 @@ from functools import partial
 from typing import Literal
 
 from burnish.tasks.mlir_schedules.writing import layers
-from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.draft import Draft, Tensor, Window
 from burnish.tasks.mlir_schedules.writing.layers import Layout
-from burnish.tasks.mlir_schedules.writing.texts import Tensor, Window
 
 VERSION = 1  # increased whenever a seed gives another program
 MOST_LAYERS = 10
@@ -151,9 +150,7 @@ def _conv2d(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | 
     image = _around(draft, made[-1], window, rng)
     if image is None:
         return None
-    known = {"h": side, "w": side, "c": image.shape[layout.index("c")], "f": extent(FILTERS, rng)}
-    weights = draft.argument(*(known[letter] for letter in layers.FILTERS[layout]))
-    return Value(layers.conv2d(draft, image, weights, window, layout), layout)
+    return Value(layers.conv2d(draft, image, extent(FILTERS, rng), window, layout), layout)
 
 
 def _depthwise(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
@@ -162,9 +159,7 @@ def _depthwise(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value
     image = _around(draft, made[-1], window, rng)
     if image is None:
         return None
-    known = {"h": window.side, "w": window.side, "c": image.shape[layout.index("c")]}
-    weights = draft.argument(*(known[letter] for letter in layout[1:]))
-    return Value(layers.depthwise(draft, image, weights, window, layout), layout)
+    return Value(layers.depthwise(draft, image, window, layout), layout)
 
 
 def _pool(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
@@ -178,8 +173,10 @@ def _pool(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | No
     return Value(layers.scaled(draft, sums, window.side**-2), layout)
 
 
-def _relu(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    return Value(layers.relu(draft, made[-1].tensor), made[-1].kind)
+def _of_one(
+    layer: Callable[[Draft, Tensor], Tensor], draft: Draft, made: Sequence[Value], rng: random.Random
+) -> Value:
+    return Value(layer(draft, made[-1].tensor), made[-1].kind)
 
 
 def _bias(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
@@ -193,10 +190,6 @@ def _add(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
     others = [one.tensor for one in made[:-1] if one.shape == made[-1].shape and one.kind == made[-1].kind]
     other = rng.choice(others) if others else draft.argument(*made[-1].shape)
     return Value(layers.add(draft, made[-1].tensor, other), made[-1].kind)
-
-
-def _softmax(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    return Value(layers.softmax(draft, made[-1].tensor), made[-1].kind)
 
 
 def _layer_norm(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
@@ -274,10 +267,10 @@ LAYERS = (
     Layer(IMAGES, 8, _conv2d),
     Layer(IMAGES, 3, _depthwise),
     Layer(IMAGES, 3, _pool),
-    Layer(ALL, 4, _relu),
+    Layer(ALL, 4, partial(_of_one, layers.relu)),
     Layer((*IMAGES, "matrix", "batch"), 3, _bias),
     Layer(ALL, 3, _add),
-    Layer(("matrix", "batch"), 2, _softmax),
+    Layer(("matrix", "batch"), 2, partial(_of_one, layers.softmax)),
     Layer(("matrix",), 2, _layer_norm),
     Layer(("matrix",), 1, _reduced),
     Layer(("matrix",), 1, _transposed),
