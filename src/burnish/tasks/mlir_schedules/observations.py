@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -26,20 +26,9 @@ TENSOR_DIMENSIONS = 4  # in a row: the last ones of each operand
 KEPT = 1024  # rows in the cache
 BITS = 32.0  # divisor of logarithms
 KINDS = (
-    "fill",
-    "generic",
-    "matmul",
-    "batch_matmul",
-    "conv_2d_nhwc_hwcf",
-    "conv_2d_nchw_fchw",
-    "depthwise_conv_2d_nhwc_hwc",
-    "pooling_nhwc_max",
-    "pooling_nhwc_sum",
-    "softmax",
-    "add",
-    "transpose",
-    "reduce",
-    "other",
+    *("fill", "generic", "matmul", "batch_matmul", "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"),
+    *("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum"),
+    *("softmax", "add", "transpose", "reduce", "other"),
 )
 COMPUTED = ("addf", "subf", "mulf", "divf", "maximumf", "cmpf", "exp", "tanh", "erf", "sqrt", "other")
 STAGES = ("op", "vectors", "hoisted")
@@ -59,21 +48,10 @@ ACCESS_COLUMNS = tuple(
     for what in ("extent", *(f"iterator {i}" for i in range(MOST_DIMENSIONS)))
 )
 COLUMNS = (
-    "is there",
-    "is at the cursor",
-    *KINDS,
-    *STAGES,
-    "points",
-    "reads",
-    "readers",
-    "loops",
-    "bodies",
-    "packed 0",
-    "packed 1",
-    *COMPUTED,
-    *DIMENSION_COLUMNS,
-    *LOOP_COLUMNS,
-    *ACCESS_COLUMNS,
+    *("is there", "is at the cursor"),
+    *(*KINDS, *STAGES),
+    *("points", "reads", "readers", "loops", "bodies", "packed 0", "packed 1"),
+    *(*COMPUTED, *DIMENSION_COLUMNS, *LOOP_COLUMNS, *ACCESS_COLUMNS),
 )
 AT_CURSOR, READERS = COLUMNS.index("is at the cursor"), COLUMNS.index("readers")
 
@@ -143,41 +121,29 @@ def _log(value: float) -> float:
 NEIGHBOURS = 4  # at most, among the ops that an op reads
 HISTORY = 48  # the last actions at an op that are counted
 NODE_COLUMNS = (
-    "kind",
-    "stage",
-    "cursor",
-    "points",
-    "loops",
+    *("kind", "stage", "cursor", "points", "loops"),
     *(f"extent {i}" for i in range(MOST_DIMENSIONS)),
 )
 
+_rows = partial(Observation, dtype="float32", low=-1, columns=COLUMNS)
 OBSERVATIONS: dict[str, Observation] = {
     item.name: item
     for item in (
-        Observation(
+        _rows(
             "op",
             "The op at the cursor; sizes are log2 / 32, and the innermost loop comes first",
             shape=(len(COLUMNS),),
-            dtype="float32",
-            low=-1,
-            columns=COLUMNS,
         ),
-        Observation(
+        _rows(
             "neighbours",
             "The first reader of the op at the cursor, this op, and four ops that it reads, as rows of `op`",
             shape=(2 + NEIGHBOURS, len(COLUMNS)),
-            dtype="float32",
-            low=-1,
-            columns=COLUMNS,
         ),
-        Observation(
+        _rows(
             "ops",
             "All ops in the program's order, as rows of `op`",
             kind="sequence",
             shape=(len(COLUMNS),),
-            dtype="float32",
-            low=-1,
-            columns=COLUMNS,
         ),
         Observation(
             "graph",
@@ -293,31 +259,15 @@ def history(session: ScheduleState) -> NDArray[np.float32]:
     return found
 
 
-def _runtime(session: ScheduleState) -> NDArray[np.float64]:
-    return np.array([session.measure("seconds")])
-
-
-def _program(session: ScheduleState) -> str:
-    return session.program.content.decode()
-
-
-def _module(session: ScheduleState) -> str:
-    return str(session.payload.module)
-
-
-def _schedule(session: ScheduleState) -> str:
-    return schedule_text(session.opened, session.payload, session.script)
-
-
 _OBSERVE: Mapping[str, Callable[[ScheduleState], Observed]] = {
     "op": op,
     "neighbours": neighbours,
     "ops": ops,
     "graph": graph,
     "history": history,
-    "runtime": _runtime,
-    "program": _program,
-    "module": _module,
-    "schedule": _schedule,
+    "runtime": lambda session: np.array([session.measure("seconds")]),
+    "program": lambda session: session.program.content.decode(),
+    "module": lambda session: str(session.payload.module),
+    "schedule": lambda session: schedule_text(session.opened, session.payload, session.script),
     "c_header": lambda session: write_header(session.payload, function_name(session.program.name)),
 }

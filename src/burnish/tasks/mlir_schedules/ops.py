@@ -105,6 +105,21 @@ def scan(module: Any, unchanged: Mapping[str, Op] | None = None) -> dict[str, Op
     return found
 
 
+def find(module: Any, site: str) -> Any:
+    """Return the op of a site, which must exist."""
+    ir = bindings.bindings("ir")
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if SITE in operation.attributes and operation.attributes[SITE].value == site:
+            found.append(operation)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[0]
+
+
 def describe(operation: Any) -> Op:
     """Return the facts about a linalg op."""
     outputs = len(operation.results)

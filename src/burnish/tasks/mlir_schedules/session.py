@@ -17,7 +17,6 @@ from burnish.core.view import Mask, Observed
 from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
-from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_digest, lowered
 from burnish.tasks.mlir_schedules.legality import legal
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
@@ -25,7 +24,7 @@ from burnish.tasks.mlir_schedules.ops import scan
 from burnish.tasks.mlir_schedules.outputs import function_name
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
 from burnish.tasks.mlir_schedules.sites import RESHAPES, Site, Sites, changed
-from burnish.tasks.mlir_schedules.transforms import write, write_fusion
+from burnish.tasks.mlir_schedules.transforms import depths, write, write_fusion
 from burnish.tasks.tensors.session import TimedSession
 
 KEPT = 4096  # codes with a measurement in memory, and states whose code has its digest there

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -128,14 +128,9 @@ RESHAPES = (
 
 
 def changed(sites: Sites, site: Site, text: str, found: Mapping[str, Op], reader: Site | None) -> Sites:
-    """Return the sites after an action.
+    """Return the sites after an action at a site; its reader is needed for `fuse` only.
 
-    Args:
-        sites: The sites before the action.
-        site: The site of the action.
-        text: The action's text.
-        found: The ops of the module after the action, if it is one of RESHAPES.
-        reader: The op that reads the site's result, for `fuse`.
+    found: the ops of the module after the action, if it is one of RESHAPES.
     """
     action = Action.parse(text)
     numbers = [int(parameter) for parameter in action.parameters]
@@ -152,7 +147,7 @@ def _tiled(site: Site, dimension: int, size: int, *, shared: bool) -> Site:
     op = site.op
     trips = op.extents[dimension] // size
     loop = TilingLoop(f"{site.name}/{site.made}", dimension, size, trips, op.reduces[dimension], shared)
-    extents = _with(op.extents, dimension, size)
+    extents = (*op.extents[:dimension], size, *op.extents[dimension + 1 :])
     shapes = zip(op.accesses, op.shapes, strict=True)
     tiled = replace(op, extents=extents, shapes=tuple(_sliced(*one, extents, dimension) for one in shapes))
     return replace(site, op=tiled, loops=(*site.loops, loop), made=site.made + 1, own=site.own + 1)
@@ -187,17 +182,11 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
     if site and kind == "interchange":
         one, other = numbers
         moved = {one: other, other: one}
-        loops = tuple(
-            replace(loop, dimension=moved.get(loop.dimension, loop.dimension)) for loop in before.own_loops
-        )
-        return sites.put(replace(site, loops=(*before.loops[: len(before.loops) - before.own], *loops)))
+        return sites.put(_renumbered(site, before, lambda i: moved.get(i, i)))
     if site and kind == "fold_unit_dims":
         left = [i for i, extent in enumerate(before.op.extents) if extent > 1]
         places = {i: place for place, i in enumerate(left)}
-        loops = tuple(
-            replace(loop, dimension=places.get(loop.dimension, len(left))) for loop in before.own_loops
-        )
-        return sites.put(replace(site, loops=(*before.loops[: len(before.loops) - before.own], *loops)))
+        return sites.put(_renumbered(site, before, lambda i: places.get(i, len(left))))
     if site and kind == "pack":
         return sites.put(replace(site, packed=(*before.packed, numbers[0])))
     if site and kind == "fuse":
@@ -205,6 +194,13 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
         sites = sites.put(replace(reader, holds=max(reader.holds, numbers[0])))
         return sites.put(replace(site, loops=reader.loops[: numbers[0]], own=0))
     return sites
+
+
+def _renumbered(site: Site, before: Site, number: Callable[[int], int]) -> Site:
+    """Return a site with new numbers of iterators in the loops that were made for it."""
+    outer = before.loops[: len(before.loops) - before.own]
+    own = (replace(loop, dimension=number(loop.dimension)) for loop in before.own_loops)
+    return replace(site, loops=(*outer, *own))
 
 
 def _sliced(
@@ -219,7 +215,3 @@ def _sliced(
         else size
         for row, size in zip(access, shape, strict=True)
     )
-
-
-def _with(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:
-    return (*values[:at], value, *values[at + 1 :])

@@ -20,8 +20,7 @@ from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
 from burnish.tasks.mlir_schedules import bindings
-from burnish.tasks.mlir_schedules.fusion import find
-from burnish.tasks.mlir_schedules.ops import PASSED
+from burnish.tasks.mlir_schedules.ops import PASSED, find
 from burnish.tasks.mlir_schedules.payload import SITE, Payload
 from burnish.tasks.mlir_schedules.policy.op_search import NEGLECTED, OpSearch, SketchChoice
 from burnish.tasks.mlir_schedules.programs import program
