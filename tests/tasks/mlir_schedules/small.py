@@ -43,6 +43,11 @@ def opened(name: str, *trace: str) -> ScheduleSession:
     return session
 
 
+def at(site: str, *texts: str) -> list[str]:
+    """Return entries of a trace, all at one site."""
+    return [f"{site}: {text}" for text in texts]
+
+
 def loops(session: ScheduleSession, site: str) -> list[str]:
     """Return the loops around an op, outermost first, as 'd0 step 4 x 5'."""
     kinds = {(False, False): "d", (True, False): "r", (False, True): "p"}

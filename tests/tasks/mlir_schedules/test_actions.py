@@ -6,15 +6,10 @@ import pytest
 
 from burnish.core.errors import IllegalAction
 from burnish.tasks.mlir_schedules.legality import MOST_LOOPS, MOST_POINTS
-from tests.tasks.mlir_schedules.small import is_legal, loops, opened
+from tests.tasks.mlir_schedules.small import at, is_legal, loops, opened
 
 M, C, P, S, F = "matmul#1", "conv_2d_nhwc_hwcf#1", "pooling_nhwc_max#1", "generic#1", "fill#0"
 D = "depthwise_conv_2d_nhwc_hwc#1"
-
-
-def at(site: str, *texts: str) -> list[str]:
-    """Return entries of a trace, all at one site."""
-    return [f"{site}: {text}" for text in texts]
 
 
 BLOCKED = at(M, "tile(0, 4)", "tile(1, 8)")

@@ -23,12 +23,9 @@ REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of 
 
 
 def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
-    """Draw a sketch of an op; None leaves the op to LLVM, always if its class has no sketches.
+    """Draw a sketch of an op for registers of `lanes` elements.
 
-    Args:
-        op: The op as the program has it.
-        lanes: Elements of a vector register.
-        rng: The source of all choices.
+    None leaves the op to LLVM, always if its class has no sketches.
     """
     kind = class_of(op)
     if kind not in _DRAWN or (kind in ("pointwise", "reduction") and rng.random() < LEFT):
@@ -65,8 +62,7 @@ def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
     if columns is None:
         return _reduction(op, lanes, rng)
     width = _width(op.extents[columns], lanes, rng)
-    registers = REGISTERS[lanes]
-    most = max(1, registers // -(-width // lanes))
+    most = max(1, REGISTERS[lanes] // -(-width // lanes))
     height = _height(op.extents[rows], most, rng) if rows is not None else 1
     tile = [(columns, width)] + ([(rows, height)] if rows is not None else [])
     if rng.random() < 0.25:
@@ -126,8 +122,7 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
     width = _width(op.extents[columns], lanes, rng)
-    registers = REGISTERS[lanes]
-    height = _height(op.extents[rows], max(1, registers // -(-width // lanes)), rng)
+    height = _height(op.extents[rows], max(1, REGISTERS[lanes] // -(-width // lanes)), rng)
     tile = [(columns, width), (rows, height)]
     if rng.random() < 0.3:
         tile.reverse()

@@ -25,9 +25,7 @@ FORM = f"func.func @{MAIN}(%a: tensor<4x8xf32>, ...) -> tensor<...>"
 def normal_text(text: str, name: str) -> str:
     """Return a program as MLIR prints it: without locations, comments and the source's names of values.
 
-    Args:
-        text: A module, or its function alone.
-        name: The program's name, for errors.
+    The text is a module, or its function alone; errors begin with the name.
 
     Raises:
         ProgramError: the text is not MLIR, or not a program of this task; the message says what was expected.

@@ -188,8 +188,7 @@ class ScheduleSession(TimedSession):
         """Return an object file with a C function named after the program, after a comparison with NumPy.
 
         Raises:
-            LoweringFailed: MLIR cannot compile the schedule.
-            Miscompiled: the results differ from NumPy's.
+            LoweringFailed, Miscompiled: see `seconds`.
         """
         compiled = CompiledSchedule(self.payload, name=function_name(self.program.name))
         self.shared.trial.check(compiled)

@@ -12,9 +12,8 @@ from typing import Any
 from burnish.core.action import Action
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.ops import find
-from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE
+from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE, Script
 from burnish.tasks.mlir_schedules.sites import Site
-from burnish.tasks.mlir_schedules.transform_script import Script
 
 GENERIC, PACK, UNPACK, TRANSPOSE, PAD, EXPAND, EMPTY, COLLAPSE, SLICE, COPY = (
     f'!transform.op<"{kind}">'

@@ -111,10 +111,7 @@ def _independent(one: OpPart, sites: list[str], search: OpSearch) -> Independent
 def measure_trace(program: Program, trace: Trace, cold: Sequence[int] = ()) -> float:
     """Return the seconds of a call of a schedule, after a comparison with NumPy.
 
-    Args:
-        program: The program to schedule.
-        trace: The actions of the schedule.
-        cold: The indices of inputs that are in no cache before a call.
+    cold: the indices of inputs that are in no cache before a call.
 
     Raises:
         IllegalAction, CompilerCrash: the schedule is illegal, or it cannot be compiled and measured.

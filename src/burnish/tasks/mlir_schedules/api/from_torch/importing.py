@@ -88,12 +88,22 @@ def import_module(
     return Imported(text, names, axes, fold)
 
 
-def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
-    """Refuse a module or inputs that cannot be imported; see `import_module`."""
+def found_torch() -> Any:
+    """Return torch.
+
+    Raises:
+        MissingTool: torch is not installed.
+    """
     try:
         import torch
     except ImportError:
         raise MissingTool(f"torch is not installed: {INSTALL}") from None
+    return torch
+
+
+def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
+    """Refuse a module or inputs that cannot be imported; see `import_module`."""
+    torch = found_torch()
     bindings("ir")
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"{type(module).__name__}: expected a torch.nn.Module, such as nn.Linear(8, 4)")
@@ -114,11 +124,7 @@ def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
 
 
 def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
-    """Return torch-mlir's module: linalg on tensors.
-
-    Raises:
-        InputError: torch cannot trace the module, or torch-mlir cannot convert an operation.
-    """
+    """Return torch-mlir's module, linalg on tensors, or refuse a module that torch cannot trace."""
     import torch
     from torch_mlir import fx
     from torch_mlir.compiler_utils import TorchMlirCompilerError
@@ -330,11 +336,7 @@ def _is_mask(value: Any) -> bool:
 
 
 def _check_operation(operation: Any) -> None:
-    """Refuse an operation that programs do not have.
-
-    Raises:
-        InputError: the operation, the type of one of its values, or its constant is not supported.
-    """
+    """Refuse an operation, the type of one of its values, or a constant that programs do not have."""
     if operation.name != "builtin.module" and not operation.name.startswith(DIALECTS):
         known = ", ".join(dialect.rstrip(".") for dialect in DIALECTS)
         raise InputError(f"the module needs {operation.name}; programs can have operations of {known}")

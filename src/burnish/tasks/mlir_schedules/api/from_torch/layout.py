@@ -37,9 +37,7 @@ class ChannelsLast:
 def channels_last(text: str, inputs: int) -> ChannelsLast:
     """Return a program that computes the same; a program without convolutions comes back unchanged.
 
-    Args:
-        text: A program.
-        inputs: The number of first arguments that keep their order of axes.
+    inputs: the number of first arguments that keep their order of axes.
     """
     if not any(name in text for name in (CONVOLUTION, DEPTHWISE)):
         return ChannelsLast(text, {})
@@ -83,7 +81,8 @@ class _Rewriting:
                 for number, operand in enumerate(op.operands):
                     if operand in self.last and op.name not in _MADE:
                         op.operands[number] = self._as_first(operand)
-        self._erase()
+        for op in reversed(self.replaced):
+            op.erase()
 
     def _window(self, op: Any) -> bool:
         image, window, out = op.operands
@@ -160,8 +159,7 @@ class _Rewriting:
         """Rewrite an op; each attribute in `names` has a number for each axis."""
         if op.operands[0] not in self.last or len(op.operands) > 1 or op.results[0].type.rank != RANK:
             return False
-        new = op.clone()
-        new.operands[0] = self.last[op.operands[0]]
+        new = _clone(op, [self.last[op.operands[0]]])
         for name in names:
             numbers = permuted(list(op.attributes[name]), LAST)
             new.attributes[name] = bindings("ir").DenseI64ArrayAttr.get(numbers)
@@ -171,10 +169,7 @@ class _Rewriting:
     def _concat(self, op: Any) -> bool:
         if not any(operand in self.last for operand in op.operands):
             return False
-        operands = [self._as_last(operand) for operand in op.operands]
-        new = op.clone()
-        for number, operand in enumerate(operands):
-            new.operands[number] = operand
+        new = _clone(op, [self._as_last(operand) for operand in op.operands])
         before = op.attributes["dim"]
         new.attributes["dim"] = bindings("ir").IntegerAttr.get(before.type, LAST.index(before.value))
         self._result(op, new, 0)
@@ -197,9 +192,7 @@ class _Rewriting:
                 maps[number] = remapped(maps[number], permuted(maps[number].results, LAST))
             elif operand in self.last:
                 operands[number] = self._as_first(operand)
-        new = op.clone()
-        for number, operand in enumerate(operands):
-            new.operands[number] = operand
+        new = _clone(op, operands)
         set_loops(new, maps, all(map(is_image, images)))
         for number, follow in enumerate(follows):
             self._result(op, new, number, follow)
@@ -234,10 +227,6 @@ class _Rewriting:
         number, out = value.owner.operands
         return bindings("dialects.linalg").fill(number, outs=[self._as_last(out)])
 
-    def _erase(self) -> None:
-        for op in reversed(self.replaced):
-            op.erase()
-
 
 _MADE: Mapping[str, Callable[[_Rewriting, Any], Any]] = {
     "tensor.empty": _Rewriting._empty,
@@ -248,6 +237,13 @@ _MADE: Mapping[str, Callable[[_Rewriting, Any], Any]] = {
 LAST = (0, 2, 3, 1)  # NCHW to NHWC
 FIRST = (0, 3, 1, 2)
 RANK = 4
+
+
+def _clone(op: Any, operands: Sequence[Any]) -> Any:
+    new = op.clone()
+    for number, operand in enumerate(operands):
+        new.operands[number] = operand
+    return new
 
 
 def permuted(values: Sequence[Any], axes: Sequence[int]) -> list[Any]:
