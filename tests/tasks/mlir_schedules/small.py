@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from burnish.core.program import Program
@@ -61,8 +60,3 @@ def is_legal(session: ScheduleSession, entry: str) -> bool:
     """Return whether an entry of a trace applies now."""
     site, _, action = entry.rpartition(": ")
     return bool(session.legal(site)[session.index(action)])
-
-
-def choices(session: ScheduleSession, entries: Sequence[str]) -> list[str]:
-    """Return those entries that apply now."""
-    return [entry for entry in entries if is_legal(session, entry)]
