@@ -112,9 +112,9 @@ class ScheduleSession(TimedSession):
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Move the cursor, or transform the op at the cursor or at a site."""
         self.check_legal(action, site)
-        text = ACTIONS[action]
+        text, names = ACTIONS[action], self.sites()
         if text in ("next", "done"):
-            self.cursor = self._before(self.cursor) if text == "next" else ""
+            self.cursor = ("", *names)[names.index(self.cursor)] if text == "next" else ""
             self.record(action, WHOLE_PROGRAM)
             return True
         found = self.ops.by_name[site or self.cursor]
@@ -123,7 +123,6 @@ class ScheduleSession(TimedSession):
         self.payload = self.payload.transformed(lines)
         kind = text.partition("(")[0]
         ops = scan(self.payload.module, self.ops.apart_from(found)) if kind in RESHAPES else {}
-        names = self.sites()
         self.ops = changed(self.ops, found, text, ops, reader)
         if self.cursor and self.cursor not in self.ops.by_name:  # move to the nearest op before
             left = [name for name in names[: names.index(self.cursor)] if name in self.ops.by_name]
@@ -205,12 +204,6 @@ class ScheduleSession(TimedSession):
         copy.trace, copy.cursor, copy.script = list(self.trace), self.cursor, list(self.script)
         copy._masks = self._masks
         return copy
-
-    def _before(self, name: str) -> str:
-        """Return the name of the op before the given one; "" for the first."""
-        names = list(self.ops.by_name)
-        number = names.index(name)
-        return names[number - 1] if number else ""
 
     def _reader(self, site: Site) -> Site | None:
         """Return the only reader of a site's result; None if there are more or none, or if it is vectors."""

@@ -208,7 +208,8 @@ def view(array: Array, indexing: Any, extents: Sequence[int], writeable: bool = 
             return array[_elements(indexing, extents)]
         factors, constant = found
         ends = [factor * (count - 1) for factor, count in zip(factors, extents, strict=True)]
-        if constant + sum(min(0, end) for end in ends) < 0 or constant + sum(map(_positive, ends)) >= extent:
+        least, most = (constant + sum(bound(0, end) for end in ends) for bound in (min, max))
+        if least < 0 or most >= extent:
             raise ProgramError(f"{indexing} exceeds the bounds of an array of the shape {array.shape}")
         steps = [step + factor * stride for step, factor in zip(steps, factors, strict=True)]
         start.append(constant)
@@ -245,10 +246,6 @@ def _matrices(array: Array, batch: Sequence[int], rows: Sequence[int], columns: 
     rest = [loop for loop in range(array.ndim) if loop not in order]
     sizes = [math.prod(array.shape[loop] for loop in group) for group in (batch, rows, columns)]
     return array.transpose(*order, *rest).reshape(sizes)
-
-
-def _positive(value: int) -> int:
-    return max(0, value)
 
 
 def _linear(expression: Any, count: int) -> tuple[list[int], int] | None:
