@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from burnish.tasks.mlir_schedules.c_interface import link_shared
 from burnish.tasks.mlir_schedules.kernel import Arrays, CompiledSchedule
+from burnish.tasks.mlir_schedules.outputs import link_shared
 from burnish.tasks.mlir_schedules.payload import KERNEL
 
 

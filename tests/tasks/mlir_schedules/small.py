@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from burnish.core.program import Program
@@ -43,6 +42,11 @@ def opened(name: str, *trace: str) -> ScheduleSession:
     return session
 
 
+def at(site: str, *texts: str) -> list[str]:
+    """Return entries of a trace, all at one site."""
+    return [f"{site}: {text}" for text in texts]
+
+
 def loops(session: ScheduleSession, site: str) -> list[str]:
     """Return the loops around an op, outermost first, as 'd0 step 4 x 5'."""
     kinds = {(False, False): "d", (True, False): "r", (False, True): "p"}
@@ -56,8 +60,3 @@ def is_legal(session: ScheduleSession, entry: str) -> bool:
     """Return whether an entry of a trace applies now."""
     site, _, action = entry.rpartition(": ")
     return bool(session.legal(site)[session.index(action)])
-
-
-def choices(session: ScheduleSession, entries: Sequence[str]) -> list[str]:
-    """Return those entries that apply now."""
-    return [entry for entry in entries if is_legal(session, entry)]

@@ -15,9 +15,8 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.mlir_schedules.reading import normal_text
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
 from burnish.tasks.mlir_schedules.writing import sets
-from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.draft import Draft, Window
 from burnish.tasks.mlir_schedules.writing.families import FAMILIES, find
-from burnish.tasks.mlir_schedules.writing.texts import Window, generic
 
 Array = NDArray[Any]
 COMPUTE = {  # what programs have beside fills
@@ -137,8 +136,8 @@ def test_reductions_run_along_what_is_not_written() -> None:
 def test_an_expression_becomes_one_line_for_each_operation() -> None:
     draft = Draft()
     left, right = draft.argument(4), draft.argument(4)
-    text = generic("x,x->x", [left, right], left, ("arith.addf", ("arith.mulf", "a", "b"), "%c0"))
-    assert text.splitlines()[1:5] == [
+    made = draft.generic("x,x->x", [left, right], ("arith.addf", ("arith.mulf", "a", "b"), "%c0"))
+    assert draft.text(made).splitlines()[3:7] == [
         "^bb0(%a: f32, %b: f32, %o: f32):",
         "%t0 = arith.mulf %a, %b : f32",
         "%t1 = arith.addf %t0, %c0 : f32",

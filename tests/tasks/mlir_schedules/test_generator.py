@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 
@@ -14,23 +15,14 @@ from burnish.tasks.mlir_schedules.writing.generator import random_text
 
 SEEDS = range(60)
 FEATURES = (
-    *(
-        "linalg.matmul",
-        "linalg.batch_matmul",
-        "linalg.matmul indexing_maps",
-        "linalg.batch_matmul indexing_maps",
-    ),
+    *("linalg.matmul", "linalg.batch_matmul"),
+    *("linalg.matmul indexing_maps", "linalg.batch_matmul indexing_maps"),
     *("linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nchw_fchw", "linalg.depthwise_conv_2d_nhwc_hwc"),
     *("linalg.depthwise_conv_2d_nchw_chw", "linalg.pooling_nchw_sum"),
     *("linalg.pooling_nhwc_max", "linalg.pooling_nchw_max", "linalg.pooling_nhwc_sum"),
     *("linalg.add", "linalg.softmax", "linalg.transpose", "arith.maximumf", "math.rsqrt", '"reduction"'),
-    *(
-        "tensor.pad",
-        "tensor.collapse_shape",
-        "tensor.expand_shape",
-        "strides = dense<2>",
-        "dilations = dense<2>",
-    ),
+    *("tensor.pad", "tensor.collapse_shape", "tensor.expand_shape"),
+    *("strides = dense<2>", "dilations = dense<2>"),
 )
 TENSOR = re.compile(r"tensor<((?:\d+x)+)f32>")
 
@@ -80,7 +72,4 @@ def test_a_seed_is_a_program_for_good() -> None:
 
 
 def _product(found: str) -> int:
-    product = 1
-    for number in found.split("x")[:-1]:
-        product *= int(number)
-    return product
+    return math.prod(map(int, found.split("x")[:-1]))

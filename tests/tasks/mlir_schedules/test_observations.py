@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from burnish.tasks.mlir_schedules.actions import INDEX
-from burnish.tasks.mlir_schedules.observations import NEIGHBOURS, NODE_COLUMNS
+from burnish.tasks.mlir_schedules.observations import COLUMNS, KINDS, NEIGHBOURS, NODE_COLUMNS
 from burnish.tasks.mlir_schedules.payload import SITE
-from burnish.tasks.mlir_schedules.rows import COLUMNS, KINDS
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 from tests.tasks.mlir_schedules.small import opened, small
 
@@ -81,35 +80,20 @@ def test_row_of_a_tiled_matmul() -> None:
 @pytest.mark.parametrize(
     ("program", "site", "operand", "matrix"),
     [
-        ("matmul", M, 0, [[1, 0, 0], [0, 0, 1]]),
-        ("matmul", M, 1, [[0, 0, 1], [0, 1, 0]]),
-        ("matmul", M, 2, [[1, 0, 0], [0, 1, 0]]),
-        ("product", M, 1, [[0, 1, 0], [0, 0, 1]]),
-        (
-            "conv",
-            C,
-            0,
-            [[0, 1, 0, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1, 0], [0, 0, 0, 0, 0, 0, 1]],
-        ),
-        (
-            "conv",
-            C,
-            1,
-            [[0, 0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 0, 0]],
-        ),
-        (
-            "strided",
-            "conv_2d_nchw_fchw#1",
-            0,
-            [[0, 0, 0, 0, 1, 0, 0], [0, 0, 2, 0, 0, 1, 0], [0, 0, 0, 2, 0, 0, 1]],
-        ),
-        ("bias", "generic#0", 1, [[0, 1]]),
-        ("sums", "generic#1", 1, [[1, 0]]),
-        ("softmax", "softmax#0", 0, [[1, 0], [0, 1]]),
+        ("matmul", M, 0, ["100", "001"]),
+        ("matmul", M, 1, ["001", "010"]),
+        ("matmul", M, 2, ["100", "010"]),
+        ("product", M, 1, ["010", "001"]),
+        ("conv", C, 0, ["0100100", "0010010", "0000001"]),
+        ("conv", C, 1, ["0000100", "0000010", "0000001", "0001000"]),
+        ("strided", "conv_2d_nchw_fchw#1", 0, ["0000100", "0020010", "0002001"]),
+        ("bias", "generic#0", 1, ["01"]),
+        ("sums", "generic#1", 1, ["10"]),
+        ("softmax", "softmax#0", 0, ["10", "01"]),
     ],
 )
-def test_access_matrices(program: str, site: str, operand: int, matrix: list[list[int]]) -> None:
-    padded = [row + [0] * (8 - len(row)) for row in matrix]
+def test_access_matrices(program: str, site: str, operand: int, matrix: list[str]) -> None:
+    padded = [list(map(int, row.ljust(8, "0"))) for row in matrix]
     assert access(opened(program), site, operand) == padded
 
 

@@ -51,13 +51,7 @@ def assert_computes(text: str, inputs: Sequence[Array], expected: Array) -> None
         ("vecmat", [(5,), (5, 3)], (3,), "k,kn->n", ""),
         ("dot", [(5,), (5,)], (), "k,k->", ""),
         ("batch_reduce_matmul", [(2, 5, 7), (2, 7, 3)], (5, 3), "bmk,bkn->mn", ""),
-        (
-            "matmul",
-            [(5, 7), (3, 7)],
-            (5, 3),
-            "mk,nk->mn",
-            TRANSPOSED,
-        ),
+        ("matmul", [(5, 7), (3, 7)], (5, 3), "mk,nk->mn", TRANSPOSED),
         ("contract", [(3, 4, 5), (5, 3, 2)], (4, 2), "abc,cad->bd", CYCLIC),
     ],
 )
@@ -114,12 +108,8 @@ def test_depthwise_convolutions_keep_channels_apart(stride: int, dilation: int) 
         convolved(image[..., i : i + 1], weights[..., i][..., None, None], stride, dilation) for i in range(3)
     ]
     expected = np.concatenate(parts, axis=-1)
-    text = named(
-        "depthwise_conv_2d_nhwc_hwc",
-        [image.shape, weights.shape],
-        expected.shape,
-        attributes=window(stride, dilation),
-    )
+    shapes = [image.shape, weights.shape]
+    text = named("depthwise_conv_2d_nhwc_hwc", shapes, expected.shape, attributes=window(stride, dilation))
     assert_computes(text, [image, weights], expected)
 
 
@@ -248,11 +238,7 @@ def test_signature_is_of_the_function() -> None:
         ("module {", "expected"),
         ("module {}", "0 functions with a body; expected one"),
         (
-            program(
-                [(4,)],
-                (4,),
-                GENERATED,
-            ),
+            program([(4,)], (4,), GENERATED),
             "tensor.generate in .* is not supported; expected .*tensor.pad",
         ),
         (generic((4,), "%y = math.acosh %x : f32"), "math.acosh in .* is not supported; expected .*math.exp"),

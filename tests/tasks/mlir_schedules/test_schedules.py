@@ -15,13 +15,7 @@ from burnish.tasks.mlir_schedules.payload import SITE, Payload, open_payload
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 from burnish.tasks.mlir_schedules.transforms import write
 from tests.core.failures import failing_task
-from tests.tasks.mlir_schedules.small import opened, small
-
-
-def at(site: str, *texts: str) -> list[str]:
-    """Return entries of a trace, all at one site."""
-    return [f"{site}: {text}" for text in texts]
-
+from tests.tasks.mlir_schedules.small import at, opened, small
 
 C, D, P = "conv_2d_nhwc_hwcf#1", "depthwise_conv_2d_nhwc_hwc#1", "pooling_nhwc_max#1"
 ROW = ("tile(1, 1)", "tile(2, 4)", "tile(4, 1)", "tile(5, 1)")

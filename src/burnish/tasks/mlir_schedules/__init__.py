@@ -5,17 +5,14 @@ from __future__ import annotations
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.tasks.mlir_schedules.actions import ACTIONS
-from burnish.tasks.mlir_schedules.baselines import BASELINES
-from burnish.tasks.mlir_schedules.c_interface import emit_shared_object
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
-from burnish.tasks.mlir_schedules.outputs import describe, write_schedule
+from burnish.tasks.mlir_schedules.outputs import describe, emit_shared_object, write_schedule
+from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import open_program, toolchain
 from burnish.tasks.tensors.c_interface import emit_header, emit_object
 from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 
 __all__ = ["TASK"]
-
-LANGUAGE = "mlir"
 
 
 def _source() -> ProgramSource:
@@ -32,7 +29,7 @@ TASK = Task(
     observations=OBSERVATIONS,
     objectives=OBJECTIVES,
     open=open_program,
-    baselines=BASELINES,
+    baselines={"naive": open_program},
     reference="naive",
     max_steps=60,
     hints=SearchHints(max_trace=120),

@@ -3,35 +3,8 @@
 from __future__ import annotations
 
 MOST_DIMENSIONS = 8  # iterators of an op that actions can name
-SIZES = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    10,
-    12,
-    14,
-    16,
-    20,
-    24,
-    28,
-    30,
-    32,
-    48,
-    56,
-    60,
-    64,
-    96,
-    102,
-    112,
-    128,
-    192,
-    256,
-    512,
+SIZES = tuple(
+    map(int, "1 2 3 4 5 6 7 8 10 12 14 16 20 24 28 30 32 48 56 60 64 96 102 112 128 192 256 512".split())
 )
 SHARED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 REDUCTION_SIZES = (4, 8, 16, 32, 64)

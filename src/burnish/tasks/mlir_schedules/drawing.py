@@ -8,7 +8,7 @@ import numpy as np
 
 from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
 from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, MOST_BODIES, MOST_POINTS
-from burnish.tasks.mlir_schedules.ops import Op
+from burnish.tasks.mlir_schedules.ops import Op, Row
 from burnish.tasks.mlir_schedules.sketches import CONVOLUTION, FOLDED, IMAGES, OpSketch, class_of, realize
 
 Rng = np.random.Generator
@@ -23,12 +23,9 @@ REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of 
 
 
 def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
-    """Draw a sketch of an op; None leaves the op to LLVM, always if its class has no sketches.
+    """Draw a sketch of an op for registers of `lanes` elements.
 
-    Args:
-        op: The op as the program has it.
-        lanes: Elements of a vector register.
-        rng: The source of all choices.
+    None leaves the op to LLVM, always if its class has no sketches.
     """
     kind = class_of(op)
     if kind not in _DRAWN or (kind in ("pointwise", "reduction") and rng.random() < LEFT):
@@ -63,10 +60,9 @@ def _is_whole(op: Op, sketch: OpSketch) -> bool:
 def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
     rows, columns, depths = _roles(op)
     if columns is None:
-        return _dot(op, lanes, rng)
+        return _reduction(op, lanes, rng)
     width = _width(op.extents[columns], lanes, rng)
-    registers = REGISTERS[lanes]
-    most = max(1, registers // -(-width // lanes))
+    most = max(1, REGISTERS[lanes] // -(-width // lanes))
     height = _height(op.extents[rows], most, rng) if rows is not None else 1
     tile = [(columns, width)] + ([(rows, height)] if rows is not None else [])
     if rng.random() < 0.25:
@@ -121,18 +117,12 @@ def _copied(
     return [(operand, count)] if any(row[i] for i, _ in inside for row in op.accesses[operand]) else []
 
 
-def _dot(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a sketch of a product whose result gives no columns to vectorize: that of a reduction."""
-    return _reduction(op, lanes, rng)
-
-
 def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
     """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory."""
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
     width = _width(op.extents[columns], lanes, rng)
-    registers = REGISTERS[lanes]
-    height = _height(op.extents[rows], max(1, registers // -(-width // lanes)), rng)
+    height = _height(op.extents[rows], max(1, REGISTERS[lanes] // -(-width // lanes)), rng)
     tile = [(columns, width), (rows, height)]
     if rng.random() < 0.3:
         tile.reverse()
@@ -178,26 +168,19 @@ def _pointwise(op: Op, lanes: int, rng: Rng) -> OpSketch:
             size = max(size for size in SIZES if size <= room)
             tile.append((dimension, size))
             room = 1
-    if _is_transposed(op) and len(order) > 1 and rng.random() < 0.8:
-        tile = _square(op, order, lanes)
+    others = _other_innermost(op)
+    if others and len(order) > 1 and rng.random() < 0.8:  # a square: each side is innermost somewhere
+        sides = {order[-1]: lanes, others[0][:-1].index(1): lanes}
+        tile = [(i, min(sides.get(i, 1), op.extents[i])) for i in reversed(order)]
     sketch = OpSketch(tuple(reversed(tile)), hoist=False, unroll=int(rng.choice([1, 2, 4])))
     return _with_tails(op, sketch, lanes, rng)
 
 
-def _is_transposed(op: Op) -> bool:
-    """Return whether an operand's innermost iterator differs from the output's."""
+def _other_innermost(op: Op) -> list[Row]:
+    """Return the last rows of the inputs' accesses that have another iterator than the output's last row."""
     last = op.accesses[-1][-1] if op.accesses[-1] else ()
-    return any(access and access[-1] != last and any(access[-1][:-1]) for access in op.accesses[:-1])
-
-
-def _square(op: Op, order: list[int], lanes: int) -> list[tuple[int, int]]:
-    other = next(
-        access[-1][:-1].index(1)
-        for access in op.accesses[:-1]
-        if access and access[-1] != op.accesses[-1][-1] and any(access[-1][:-1])
-    )
-    sides = {order[-1]: lanes, other: lanes}
-    return [(i, min(sides.get(i, 1), op.extents[i])) for i in reversed(order)]
+    found = [access[-1] for access in op.accesses[:-1] if access]
+    return [row for row in found if row != last and any(row[:-1])]
 
 
 def _reduction(op: Op, lanes: int, rng: Rng) -> OpSketch:

@@ -22,35 +22,17 @@ COLUMNS = (
     "iterations",
     "operations of one",
     *CLASSES,
-    "is left to LLVM",
-    "is a tail",
-    "calls of one",
-    "divisions and roots of one",
+    *("is left to LLVM", "is a tail", "calls of one", "divisions and roots of one"),
     *(f"bytes of operand {i}" for i in range(OPERANDS)),
     *(f"stride of the vector in operand {i}" for i in range(OPERANDS)),
     *(f"operand {i} has the vector's iterator" for i in range(OPERANDS)),
-    "extent of the vector's iterator",
-    "extent of the rows' iterator",
-    "iterations of others",
-    "iterations that are reduced",
-    "lanes",
-    "vectors of a row",
-    "lanes in use",
-    "rows",
-    "accumulators",
-    "registers",
-    "registers that are missing",
-    "registers in use",
-    "loads of an operation",
-    "vector is reduced",
-    "partial results",
-    "step of the depth",
-    "bodies",
-    "iterations in registers",
-    "iterations of the innermost loop",
-    "rows are innermost",
-    "hoisted",
-    "points of a tile",
+    *("extent of the vector's iterator", "extent of the rows' iterator"),
+    *("iterations of others", "iterations that are reduced"),
+    *("lanes", "vectors of a row", "lanes in use", "rows", "accumulators"),
+    *("registers", "registers that are missing", "registers in use", "loads of an operation"),
+    *("vector is reduced", "partial results", "step of the depth", "bodies"),
+    *("iterations in registers", "iterations of the innermost loop", "rows are innermost"),
+    *("hoisted", "points of a tile"),
     *(f"copies operand {i}" for i in range(2)),
     *(f"loops of the copy of operand {i}" for i in range(2)),
     *(f"block of {what}" for what in ("rows", "columns", "depth")),
@@ -90,13 +72,11 @@ def _row(op: Op, sketch: OpSketch | None, lanes: int, tail: bool) -> NDArray[np.
     slow = ("arith.divf", "math.sqrt", "math.rsqrt")
     values["divisions and roots of one"] = sum(op.computes.get(name, 0) for name in slow)
     values["lanes"] = _log(lanes)
+    extents = dict(enumerate(op.extents))
+    sizes = [ELEMENT * math.prod(_shape(op, number, extents)) for number in range(len(op.accesses))]
     for i, number in enumerate(_seen(op)):
-        values[f"bytes of operand {i}"] = _log(
-            ELEMENT * math.prod(_shape(op, number, dict(enumerate(op.extents))))
-        )
-    total = ELEMENT * sum(
-        math.prod(_shape(op, n, dict(enumerate(op.extents)))) for n in range(len(op.accesses))
-    )
+        values[f"bytes of operand {i}"] = _log(sizes[number])
+    total = sum(sizes)
     for level, size in enumerate(CACHES, 1):
         values[f"all fits into cache {level}"] = min(1.0, size / total)
     values["iterations that are reduced"] = _log(_product(op, lambda i: op.reduces[i]))

@@ -40,10 +40,7 @@ class CompiledSchedule:
     def __init__(self, payload: Payload, module: Any = None, name: str = KERNEL) -> None:
         """Compile to position-independent code, as in a shared object.
 
-        Args:
-            payload: The payload to compile.
-            module: The payload's lowered module, if there is one; it is changed if `name` is given.
-            name: The function's name.
+        module: the payload's lowered module, if there is one; it is changed if `name` is given.
 
         Raises:
             LoweringFailed: a pass fails, or the code calls a function that does not exist.

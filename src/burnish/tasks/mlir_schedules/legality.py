@@ -39,13 +39,8 @@ DECOMPOSED = {  # 2-d windows become 1-d if both iterators of one of these pairs
     "pooling_nchw_max": ((2, 4), (3, 5)),
 }
 VECTOR_WINDOWS = (
-    "conv_1d_nwc_wcf",
-    "conv_1d_ncw_fcw",
-    "depthwise_conv_1d_nwc_wc",
-    "pooling_nwc_sum",
-    "pooling_nwc_max",
-    "pooling_ncw_sum",
-    "pooling_ncw_max",
+    *("conv_1d_nwc_wcf", "conv_1d_ncw_fcw", "depthwise_conv_1d_nwc_wc"),
+    *("pooling_nwc_sum", "pooling_nwc_max", "pooling_ncw_sum", "pooling_ncw_max"),
 )
 
 Fuses = Callable[[int], bool]

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from burnish.tasks.mlir_schedules import bindings, elementary, memory_plan, payload
-from burnish.tasks.mlir_schedules.payload import ANY
-from burnish.tasks.mlir_schedules.transform_script import Script
+from burnish.tasks.mlir_schedules.payload import ANY, Script
 
 COPIED = 64  # elements of a row that one vector copies, at most
 CONTRACTED = ("arith.mulf", "arith.addf", "arith.subf")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -13,50 +15,135 @@ from burnish.core.program import Program
 from burnish.core.trace import split_entry
 from burnish.core.view import Observed
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX, MOST_DIMENSIONS
-from burnish.tasks.mlir_schedules.c_interface import function_name, write_header
-from burnish.tasks.mlir_schedules.outputs import schedule_text
+from burnish.tasks.mlir_schedules.legality import MOST_LOOPS
+from burnish.tasks.mlir_schedules.ops import Matrix, Op
+from burnish.tasks.mlir_schedules.outputs import function_name, schedule_text, write_header
 from burnish.tasks.mlir_schedules.payload import Payload
-from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS, STAGES, op_row
-from burnish.tasks.mlir_schedules.sites import Site, Sites
+from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
+
+OPERANDS = 4  # in a row: the accesses of the first ones
+TENSOR_DIMENSIONS = 4  # in a row: the last ones of each operand
+KEPT = 1024  # rows in the cache
+BITS = 32.0  # divisor of logarithms
+KINDS = (
+    *("fill", "generic", "matmul", "batch_matmul", "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"),
+    *("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum"),
+    *("softmax", "add", "transpose", "reduce", "other"),
+)
+COMPUTED = ("addf", "subf", "mulf", "divf", "maximumf", "cmpf", "exp", "tanh", "erf", "sqrt", "other")
+STAGES = ("op", "vectors", "hoisted")
+
+DIMENSION_COLUMNS = tuple(
+    f"{what} of iterator {i}" for i in range(MOST_DIMENSIONS) for what in ("extent", "is reduced", "tiles")
+)
+LOOP_COLUMNS = tuple(
+    f"{what} of loop {i}"
+    for i in range(MOST_LOOPS)
+    for what in ("iterator", "step", "trips", "is reduced", "is shared")
+)
+ACCESS_COLUMNS = tuple(
+    f"operand {operand}, dimension {d}, {what}"
+    for operand in range(OPERANDS)
+    for d in range(TENSOR_DIMENSIONS)
+    for what in ("extent", *(f"iterator {i}" for i in range(MOST_DIMENSIONS)))
+)
+COLUMNS = (
+    *("is there", "is at the cursor"),
+    *(*KINDS, *STAGES),
+    *("points", "reads", "readers", "loops", "bodies", "packed 0", "packed 1"),
+    *(*COMPUTED, *DIMENSION_COLUMNS, *LOOP_COLUMNS, *ACCESS_COLUMNS),
+)
+AT_CURSOR, READERS = COLUMNS.index("is at the cursor"), COLUMNS.index("readers")
+
+
+@lru_cache(KEPT)
+def op_row(site: Site) -> NDArray[np.float32]:
+    """Return float32[F]: the row of an op without the cursor and its readers, which depend on other ops."""
+    op = site.op
+    kind = op.kind if op.kind in KINDS else "other"
+    found = [1.0, 0.0]
+    found += [float(kind == one) for one in KINDS] + [float(site.stage == one) for one in STAGES]
+    found += [_log(op.points), len(op.reads) / 8, 0.0]
+    found += [len(site.loops) / MOST_LOOPS, _log(site.unrolled), *(float(i in site.packed) for i in range(2))]
+    found += _computed(op) + _dimensions(site) + _loops(site.loops)
+    return np.concatenate([np.array(found, dtype=np.float32), _accesses(op.accesses, op.shapes)])
+
+
+def _computed(op: Op) -> list[float]:
+    counts = dict.fromkeys(COMPUTED, 0)
+    for name, count in op.computes.items():
+        short = name.partition(".")[2]
+        counts[short if short in counts else "other"] += count
+    return [count / 8 for count in counts.values()]
+
+
+def _dimensions(site: Site) -> list[float]:
+    tiles = [0] * MOST_DIMENSIONS
+    for loop in site.own_loops:
+        tiles[loop.dimension] += 1
+    found = []
+    for i in range(MOST_DIMENSIONS):
+        there = i < len(site.op.extents)
+        found += [_log(site.op.extents[i]) if there else 0.0]
+        found += [float(there and site.op.reduces[i]), tiles[i] / 4]
+    return found
+
+
+def _loops(loops: tuple[TilingLoop, ...]) -> list[float]:
+    found = [0.0] * len(LOOP_COLUMNS)
+    for number, loop in enumerate(reversed(loops[-MOST_LOOPS:])):
+        found[5 * number : 5 * number + 5] = [
+            (1 + loop.dimension) / MOST_DIMENSIONS,
+            _log(loop.step),
+            _log(loop.trips),
+            float(loop.reduces),
+            float(loop.shared),
+        ]
+    return found
+
+
+@lru_cache(KEPT)
+def _accesses(accesses: tuple[Matrix, ...], shapes: tuple[tuple[int, ...], ...]) -> NDArray[np.float32]:
+    found = np.zeros((OPERANDS, TENSOR_DIMENSIONS, 1 + MOST_DIMENSIONS), dtype=np.float32)
+    for operand, (access, shape) in enumerate(zip(accesses[:OPERANDS], shapes[:OPERANDS], strict=True)):
+        pairs = list(zip(access, shape, strict=True))[-TENSOR_DIMENSIONS:]
+        for place, (factors, extent) in enumerate(pairs, TENSOR_DIMENSIONS - len(pairs)):
+            found[operand, place, 0] = _log(extent)
+            known = factors[:-1][:MOST_DIMENSIONS]
+            found[operand, place, 1 : 1 + len(known)] = known
+    return found.ravel()
+
+
+def _log(value: float) -> float:
+    return math.log2(value) / BITS if value > 0 else 0.0
+
 
 NEIGHBOURS = 4  # at most, among the ops that an op reads
 HISTORY = 48  # the last actions at an op that are counted
 NODE_COLUMNS = (
-    "kind",
-    "stage",
-    "cursor",
-    "points",
-    "loops",
+    *("kind", "stage", "cursor", "points", "loops"),
     *(f"extent {i}" for i in range(MOST_DIMENSIONS)),
 )
 
+_rows = partial(Observation, dtype="float32", low=-1, columns=COLUMNS)
 OBSERVATIONS: dict[str, Observation] = {
     item.name: item
     for item in (
-        Observation(
+        _rows(
             "op",
             "The op at the cursor; sizes are log2 / 32, and the innermost loop comes first",
             shape=(len(COLUMNS),),
-            dtype="float32",
-            low=-1,
-            columns=COLUMNS,
         ),
-        Observation(
+        _rows(
             "neighbours",
             "The first reader of the op at the cursor, this op, and four ops that it reads, as rows of `op`",
             shape=(2 + NEIGHBOURS, len(COLUMNS)),
-            dtype="float32",
-            low=-1,
-            columns=COLUMNS,
         ),
-        Observation(
+        _rows(
             "ops",
             "All ops in the program's order, as rows of `op`",
             kind="sequence",
             shape=(len(COLUMNS),),
-            dtype="float32",
-            low=-1,
-            columns=COLUMNS,
         ),
         Observation(
             "graph",
@@ -172,31 +259,15 @@ def history(session: ScheduleState) -> NDArray[np.float32]:
     return found
 
 
-def _runtime(session: ScheduleState) -> NDArray[np.float64]:
-    return np.array([session.measure("seconds")])
-
-
-def _program(session: ScheduleState) -> str:
-    return session.program.content.decode()
-
-
-def _module(session: ScheduleState) -> str:
-    return str(session.payload.module)
-
-
-def _schedule(session: ScheduleState) -> str:
-    return schedule_text(session.opened, session.payload, session.script)
-
-
 _OBSERVE: Mapping[str, Callable[[ScheduleState], Observed]] = {
     "op": op,
     "neighbours": neighbours,
     "ops": ops,
     "graph": graph,
     "history": history,
-    "runtime": _runtime,
-    "program": _program,
-    "module": _module,
-    "schedule": _schedule,
+    "runtime": lambda session: np.array([session.measure("seconds")]),
+    "program": lambda session: session.program.content.decode(),
+    "module": lambda session: str(session.payload.module),
+    "schedule": lambda session: schedule_text(session.opened, session.payload, session.script),
     "c_header": lambda session: write_header(session.payload, function_name(session.program.name)),
 }

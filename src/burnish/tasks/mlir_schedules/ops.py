@@ -44,10 +44,6 @@ class Op:
         """The number of operands that are only read."""
         return len(self.accesses) - self.outputs
 
-    def is_projected(self, operand: int) -> bool:
-        """Return whether each dimension of an operand is one iterator by itself."""
-        return _is_projected(self.accesses[operand])
-
     @property
     def columns(self) -> int:
         """The iterator of the last dimension of a plain op's last output."""
@@ -107,6 +103,21 @@ def scan(module: Any, unchanged: Mapping[str, Op] | None = None) -> dict[str, Op
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def find(module: Any, site: str) -> Any:
+    """Return the op of a site, which must exist."""
+    ir = bindings.bindings("ir")
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if SITE in operation.attributes and operation.attributes[SITE].value == site:
+            found.append(operation)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[0]
 
 
 def describe(operation: Any) -> Op:

@@ -15,18 +15,8 @@ DIAGNOSTIC = re.compile(r'"-":(\d+):(\d+): ')
 ELEMENTS = ("f32", "f64")  # of arguments and results
 KEPT = ("sym_name", "function_type")  # of a function's attributes; others are about its calls and code
 STRUCTURE = ("builtin.module", "func.func", "func.return")
-TENSOR_OPS = (
-    "cast",
-    "collapse_shape",
-    "concat",
-    "empty",
-    "expand_shape",
-    "extract",
-    "extract_slice",
-    "insert_slice",
-    "pad",
-    "splat",
-    "yield",
+TENSOR_OPS = tuple(
+    "cast collapse_shape concat empty expand_shape extract extract_slice insert_slice pad splat yield".split()
 )
 OMITTED = ("linalg.pack", "linalg.unpack", "linalg.winograd_")  # ops that only schedules make
 FORM = f"func.func @{MAIN}(%a: tensor<4x8xf32>, ...) -> tensor<...>"
@@ -35,9 +25,7 @@ FORM = f"func.func @{MAIN}(%a: tensor<4x8xf32>, ...) -> tensor<...>"
 def normal_text(text: str, name: str) -> str:
     """Return a program as MLIR prints it: without locations, comments and the source's names of values.
 
-    Args:
-        text: A module, or its function alone.
-        name: The program's name, for errors.
+    The text is a module, or its function alone; errors begin with the name.
 
     Raises:
         ProgramError: the text is not MLIR, or not a program of this task; the message says what was expected.

@@ -14,22 +14,49 @@ from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
+from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
-from burnish.tasks.mlir_schedules.c_interface import function_name
-from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
-from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_digest, lowered
 from burnish.tasks.mlir_schedules.legality import legal
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
 from burnish.tasks.mlir_schedules.ops import scan
+from burnish.tasks.mlir_schedules.outputs import function_name
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
-from burnish.tasks.mlir_schedules.sites import Site, Sites
-from burnish.tasks.mlir_schedules.times import CodeTimes
-from burnish.tasks.mlir_schedules.transforms import write, write_fusion
+from burnish.tasks.mlir_schedules.sites import RESHAPES, Site, Sites, changed
+from burnish.tasks.mlir_schedules.transforms import depths, write, write_fusion
 from burnish.tasks.tensors.session import TimedSession
 
-KEPT = 4096  # states whose code has its digest in memory
+KEPT = 4096  # codes with a measurement in memory, and states whose code has its digest there
+
+
+class CodeTimes:
+    """Measurements by the digest of the code: schedules with the same code are measured once.
+
+    With `on_disk`, measurements of earlier sessions on this machine are found on disk.
+    """
+
+    def __init__(self, program: str, on_disk: bool) -> None:
+        """Take the digest of the program, which also determines the arrays."""
+        self.program = program
+        self._recent: Recent[str, Known] = Recent(KEPT)
+        self._disk = MeasurementCache() if on_disk else None
+
+    def find(self, code: str) -> Known | None:
+        """Return the measurement of a code; None if there is no measurement."""
+        known = self._recent.get(code)
+        if known is None and self._disk:
+            known = self._disk.find(self._key(code))
+        return known
+
+    def keep(self, code: str, known: Known) -> None:
+        """Add a measurement."""
+        self._recent.put(code, known)
+        if self._disk:
+            self._disk.keep(self._key(code), known)
+
+    def _key(self, code: str) -> bytes:
+        return key_of("mlir_schedules", bindings.version(), self.program, code)
 
 
 @dataclass
@@ -85,9 +112,9 @@ class ScheduleSession(TimedSession):
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Move the cursor, or transform the op at the cursor or at a site."""
         self.check_legal(action, site)
-        text = ACTIONS[action]
+        text, names = ACTIONS[action], self.sites()
         if text in ("next", "done"):
-            self.cursor = self._before(self.cursor) if text == "next" else ""
+            self.cursor = ("", *names)[names.index(self.cursor)] if text == "next" else ""
             self.record(action, WHOLE_PROGRAM)
             return True
         found = self.ops.by_name[site or self.cursor]
@@ -96,7 +123,6 @@ class ScheduleSession(TimedSession):
         self.payload = self.payload.transformed(lines)
         kind = text.partition("(")[0]
         ops = scan(self.payload.module, self.ops.apart_from(found)) if kind in RESHAPES else {}
-        names = self.sites()
         self.ops = changed(self.ops, found, text, ops, reader)
         if self.cursor and self.cursor not in self.ops.by_name:  # move to the nearest op before
             left = [name for name in names[: names.index(self.cursor)] if name in self.ops.by_name]
@@ -161,8 +187,7 @@ class ScheduleSession(TimedSession):
         """Return an object file with a C function named after the program, after a comparison with NumPy.
 
         Raises:
-            LoweringFailed: MLIR cannot compile the schedule.
-            Miscompiled: the results differ from NumPy's.
+            LoweringFailed, Miscompiled: see `seconds`.
         """
         compiled = CompiledSchedule(self.payload, name=function_name(self.program.name))
         self.shared.trial.check(compiled)
@@ -179,12 +204,6 @@ class ScheduleSession(TimedSession):
         copy.trace, copy.cursor, copy.script = list(self.trace), self.cursor, list(self.script)
         copy._masks = self._masks
         return copy
-
-    def _before(self, name: str) -> str:
-        """Return the name of the op before the given one; "" for the first."""
-        names = list(self.ops.by_name)
-        number = names.index(name)
-        return names[number - 1] if number else ""
 
     def _reader(self, site: Site) -> Site | None:
         """Return the only reader of a site's result; None if there are more or none, or if it is vectors."""

@@ -11,15 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
 from burnish.core.trace import Trace, entry
 from burnish.tasks.mlir_schedules.actions import INDEX, SIZES, SPLIT_SIZES
 from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_POINTS, MOST_UNROLLED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 
-Rng = np.random.Generator
 Class = Literal["product", "convolution", "window", "pointwise", "reduction", "left"]
 
 CONVOLUTION, IMAGES = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"
@@ -56,8 +53,7 @@ def class_of(op: Op) -> Class:
         return "window"
     if op.kind in (*DECOMPOSED, "softmax", "fill"):  # a fill may be a part of its reader by then
         return "left"
-    plain = all(map(op.is_projected, range(len(op.accesses))))
-    if not plain or not op.extents:
+    if not op.is_plain or not op.extents:
         return "left"
     return "reduction" if any(op.reduces) else "pointwise"
 

@@ -1,57 +1,44 @@
-"""Actions as ops of the transform dialect; each finds its op by the attribute that names the site."""
+"""Actions as ops of the transform dialect; each finds its op by the attribute that names the site.
+
+An op can be fused into loops of its reader that slice the op's result (`depths`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from burnish.core.action import Action
-from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE
+from burnish.tasks.mlir_schedules import bindings
+from burnish.tasks.mlir_schedules.ops import find
+from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE, Script
 from burnish.tasks.mlir_schedules.sites import Site
-from burnish.tasks.mlir_schedules.transform_script import Script
 
-GENERIC, PACK, UNPACK, TRANSPOSE, PAD, EXPAND = (
+GENERIC, PACK, UNPACK, TRANSPOSE, PAD, EXPAND, EMPTY, COLLAPSE, SLICE, COPY = (
     f'!transform.op<"{kind}">'
     for kind in (
-        *("linalg.generic", "linalg.pack", "linalg.unpack", "linalg.transpose"),
-        *("tensor.pad", "tensor.expand_shape"),
+        *("linalg.generic", "linalg.pack", "linalg.unpack", "linalg.transpose", "tensor.pad"),
+        *("tensor.expand_shape", "tensor.empty", "tensor.collapse_shape", "tensor.extract_slice"),
+        "linalg.copy",
     )
 )
-UNPACKED = tuple(  # the ops that lower_unpack makes of an unpack
-    f'!transform.op<"{kind}">'
-    for kind in (
-        *("tensor.empty", "linalg.transpose", "tensor.collapse_shape"),
-        *("tensor.extract_slice", "linalg.copy"),
-    )
-)
+UNPACKED = (EMPTY, TRANSPOSE, COLLAPSE, SLICE, COPY)  # the ops that lower_unpack makes of an unpack
 
 
 def write(site: Site, text: str, step: int) -> str:
-    """Return the transforms of an action at a site, for every action but `fuse`.
-
-    Args:
-        site: The site before the action.
-        text: The action's text.
-        step: The number of the step, for the names of values.
-    """
+    """Return the transforms of an action, but `fuse`, at a site; values are named after the step's number."""
     action = Action.parse(text)
     script = Script(step)
     _WRITERS[action.kind](script, site, *map(int, action.parameters))
     return str(script)
 
 
-def write_fusion(site: Site, reader: Site, depths: Sequence[int], step: int) -> str:
-    """Return the transforms that fuse an op into loops of the op that reads it.
-
-    Args:
-        site: The site before the action.
-        reader: The site of the op that reads it.
-        depths: Depths of the reader's loops, in order; see burnish.tasks.mlir_schedules.fusion.
-        step: The number of the step, for the names of values.
-    """
+def write_fusion(site: Site, reader: Site, at: Sequence[int], step: int) -> str:
+    """Return the transforms that fuse an op into loops of its reader, at some of the `depths`, in order."""
     script = Script(step)
     op = script.find(SITE, site.name)
-    for depth in depths:
+    for depth in at:
         name = reader.loops[depth - 1].name
         loop, fused, around = script.find(LOOP, name), script.new("fused"), script.new("loop")
         script.add(
@@ -62,6 +49,47 @@ def write_fusion(site: Site, reader: Site, depths: Sequence[int], step: int) -> 
         op = fused
     script.add(f"transform.apply_dce to {script.find_all('func.func')} : {ANY}")
     return str(script)
+
+
+def depths(module: Any, site: Site, reader: Site) -> tuple[int, ...]:
+    """Return the depths in a reader's loops of all slices of a site's result; () if one is outside.
+
+    A depth counts the loops around a slice, from the outermost one on. Each slice is taken of the one before,
+    so the op is fused into one loop after the other. If the result is the reader's initial value, loops carry
+    it; the op can also be fused into an scf.forall that carries it.
+    """
+    known = {loop.name: number for number, loop in enumerate(reader.loops, 1)}
+    found: set[int] = set()
+    for value in find(module, reader.name).operands:
+        found.update(_slices(value, site.name, known) or ())
+    return () if 0 in found else tuple(sorted(found))
+
+
+def _slices(value: Any, site: str, known: dict[str, int]) -> list[int] | None:
+    """Return the depths of a value's slices, 0 outside of all loops; None if it is not a site's result."""
+    ir = bindings.bindings("ir")
+    found = []
+    while True:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            loop = owner.owner
+            if loop.name != "scf.forall":
+                return None
+            number = len(owner.arguments) - ir.BlockArgument(value).arg_number
+            found.append(_depth(loop, known))
+            value = loop.operands[len(loop.operands) - number]
+        elif SITE in owner.attributes:
+            return found if owner.attributes[SITE].value == site else None
+        elif owner.name == "tensor.extract_slice":
+            found.append(_depth(owner.parent, known))
+            value = owner.operands[0]
+        else:
+            return None
+
+
+def _depth(loop: Any, known: dict[str, int]) -> int:
+    attributes = loop.attributes
+    return known.get(attributes[LOOP].value, 0) if LOOP in attributes else 0
 
 
 def _tile(script: Script, site: Site, dimension: int, size: int, *, loop_op: str = "for") -> None:
@@ -83,12 +111,8 @@ def _tile_reduction(script: Script, site: Site, dimension: int, size: int) -> No
         f"{start}, {partial}, {combined}, {loop} = transform.structured.tile_reduction_using_for {op} "
         f"by tile_sizes = {sizes} : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})"
     )
-    for handle, name in (
-        (start, f"{site.name}.start"),
-        (partial, site.name),
-        (combined, f"{site.name}.combined"),
-    ):
-        script.annotate(handle, SITE, name)
+    for handle, part in ((start, ".start"), (partial, ""), (combined, ".combined")):
+        script.annotate(handle, SITE, f"{site.name}{part}")
     script.annotate(loop, LOOP, f"{site.name}/{site.made}")
 
 

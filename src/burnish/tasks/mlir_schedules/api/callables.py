@@ -78,8 +78,10 @@ class ScheduledFunction:
         """
         if len(inputs) != len(self.inputs):
             self._taken(inputs, 0, len(self.inputs))
-        given = out if isinstance(out, tuple | list) else (out,)
-        results = self._new() if out is None else tuple(given)
+        if out is None:
+            results = tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
+        else:
+            results = tuple(out) if isinstance(out, tuple | list) else (out,)
         if len(results) != len(self.outputs) or self._code(inputs, results) >= 0:
             self._call_with_copies(inputs, results)
         if out is not None:
@@ -105,16 +107,8 @@ class ScheduledFunction:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.program, self.trace)
 
-    def _new(self) -> tuple[Array, ...]:
-        """Return new arrays for the outputs."""
-        return tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
-
     def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Compute the outputs, with copies of inputs that the code cannot take as they are.
-
-        Raises:
-            InputError: see `__call__`.
-        """
+        """Compute the outputs, with copies of inputs that the code cannot take as they are."""
         arrays = self._taken(inputs, 0, len(self.inputs))
         self._check_outputs(outputs, arrays)
         wrong = self._code(tuple(arrays), tuple(outputs))
@@ -133,19 +127,11 @@ class ScheduledFunction:
         ]
 
     def _array(self, given: Any, name: str, number: int) -> Array:
-        """Return an argument as an array that the code takes, without a copy if possible.
-
-        Raises:
-            InputError: the argument is not an array, or has another shape or dtype.
-        """
+        """Return an argument as an array that the code takes, without a copy if possible."""
         return np.require(taken(given, name, *self._types[number]), requirements=("C", "A"))
 
     def _check_outputs(self, outputs: Sequence[Any], inputs: Sequence[Array]) -> None:
-        """Check that the arrays can be outputs.
-
-        Raises:
-            InputError: there are too few or too many arrays, or one cannot be an output; see `__call__`.
-        """
+        """Check that the arrays can be outputs; see `__call__`."""
         if len(outputs) != len(self.outputs):
             raise InputError(f"out: {len(outputs)} arrays; expected {len(self.outputs)}")
         for number, given in enumerate(outputs):

@@ -43,8 +43,7 @@ def optimize_module(
         module: A module in evaluation mode, on the CPU, of float32; see
             burnish.tasks.mlir_schedules.api.from_torch.importing for what can be imported.
         example_inputs: One tensor for each input; the new module takes inputs of these shapes only.
-        budget: The search's budget.
-        strategy: The search's strategy.
+        budget, strategy: Of the search.
         limits: Limits of the processes in which schedules are compiled and measured.
 
     Raises:
@@ -85,8 +84,7 @@ class ScheduledModule(nn.Module):
         """Compile a module with a schedule, and compare it with torch on the examples.
 
         Args:
-            module: A module in evaluation mode, on the CPU, of float32.
-            example_inputs: One tensor for each input.
+            module, example_inputs: See `optimize_module`.
             trace: The schedule; without actions, MLIR's naive code runs.
             imported: The module's program, if it is imported already.
             result: The result of the search that found the schedule.
@@ -133,11 +131,7 @@ class ScheduledModule(nn.Module):
         return repr(self.function)
 
     def _compare(self, found: Any, expected: Any) -> None:
-        """Compare results with torch's.
-
-        Raises:
-            Miscompiled: they differ by more than rounding.
-        """
+        """Compare results with torch's."""
         allowed = max(tolerance(self.function.program.content.decode()), 1e-5)
         for number, (one, other) in enumerate(zip(_arrays(found), _arrays(expected), strict=True)):
             error = np.abs(one - other).max() / (1 + np.abs(other).max())

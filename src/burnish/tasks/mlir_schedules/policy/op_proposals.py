@@ -22,9 +22,7 @@ from burnish.tasks.tensors.policy.cost_model import CostModel, load_policy
 KIND = "op-schedule-costs"
 REPEATED = 500  # repeated traces in a row that end the search
 INDEPENDENT_FROM = 16  # ops; if a program has at least this many, they are also measured independently
-INDEPENDENT_SHARE = (
-    1.5  # seconds of these measurements for each second of a whole program, without a time limit
-)
+INDEPENDENT_SHARE = 1.5  # seconds of these for each second of a whole program, without a time limit
 FIRST_SHARE = 0.4  # share of the time limit for these measurements before the first whole program
 RESERVE = 1.2  # the time kept for the last whole program, over the time of the one before
 
@@ -35,11 +33,8 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
     In a program of many ops, the ops are measured independently before each trace. The trace has the
     fastest measured choice of each op.
 
-    Args:
-        program: The program to schedule.
-        model: The model that predicts the time of ops' sketches.
-        ends: The time of the end, by time.monotonic(); infinity if there is no time limit. With a limit, a
-            program of many ops is evaluated twice: after the first measurements of ops, and at the end.
+    ends: the time of the end, by time.monotonic(); infinity if there is no time limit. With a limit, a
+        program of many ops is evaluated twice: after the first measurements of ops, and at the end.
     """
     began = monotonic()
     session = open_program(program)

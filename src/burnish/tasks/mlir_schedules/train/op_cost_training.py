@@ -68,13 +68,7 @@ def measure(
 
     A schedule is left out if it crashes or hangs, if MLIR cannot compile it, or if its results differ from
     NumPy's.
-
-    Args:
-        program: The program to schedule.
-        lanes: Elements of a vector register.
-        count: The number of schedules.
-        seed: The seed of all choices.
-        guide: The model that proposes the share GUIDED of the schedules.
+    A guide proposes the share GUIDED of them. `lanes` are the elements of a vector register.
     """
     rng = np.random.default_rng([seed, zlib.crc32(program.content)])
     before, ops = opened(open_program(program))

@@ -2,6 +2,7 @@
 
 Products are m x n, with k summed over. Images are single, and NHWC unless the name says NCHW. For a
 convolution, h, w and f (filters) are the output's, and c is the input's. For a pool all are the input's.
+The extents in sets are those of layers of real networks, and grids of sizes around them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.tasks.mlir_schedules.writing import layers, shapes
-from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing import layers
+from burnish.tasks.mlir_schedules.writing.draft import Draft, Tensor, Window
 from burnish.tasks.mlir_schedules.writing.layers import Layout, Reduction
-from burnish.tasks.mlir_schedules.writing.texts import Tensor, Window
 
 ANY = "..."  # after the last extent: more extents may follow
 NUMBERS = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,15}")
@@ -93,42 +93,34 @@ def _image(draft: Draft, h: int, w: int, c: int, layout: Layout = "nhwc") -> Ten
 def _conv2d(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tensor:
     h, w, f, c = extents
     image = _image(draft, window.before(h), window.before(w), c, layout)
-    return _filtered(draft, image, f, window, layout)
+    return layers.conv2d(draft, image, f, window, layout)
 
 
 def _conv2d_padded(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
-    return _filtered(draft, layers.padded(draft, draft.argument(1, h, w, c), 1), f, Window(3))
+    return layers.conv2d(draft, layers.padded(draft, draft.argument(1, h, w, c), 1), f, Window(3))
 
 
 def _conv2d_relu(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
     return layers.relu(draft, _conv2d(Window(3), "nhwc", draft, h, w, f, c))
 
 
-def _filtered(draft: Draft, image: Tensor, filters: int, window: Window, layout: Layout = "nhwc") -> Tensor:
-    known = {"h": window.side, "w": window.side, "c": image.shape[layout.index("c")], "f": filters}
-    weights = draft.argument(*(known[letter] for letter in layers.FILTERS[layout]))
-    return layers.conv2d(draft, image, weights, window, layout)
-
-
 def _depthwise(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tensor:
     h, w, c = extents
     image = _image(draft, window.before(h), window.before(w), c, layout)
-    known = {"h": window.side, "w": window.side, "c": c}
-    weights = draft.argument(*(known[letter] for letter in layout[1:]))
-    return layers.depthwise(draft, image, weights, window, layout)
+    return layers.depthwise(draft, image, window, layout)
 
 
 def _separable(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
     """Add MobileNet's pair of layers: a filter for each channel, then filters over all channels."""
     value = layers.relu(draft, _depthwise(Window(3), "nhwc", draft, h, w, c))
-    return layers.relu(draft, _filtered(draft, value, f, Window(1)))
+    return layers.relu(draft, layers.conv2d(draft, value, f, Window(1)))
 
 
 def _residual(draft: Draft, h: int, w: int, c: int) -> Tensor:
     """Add ResNet-18's block."""
     image = draft.argument(1, h, w, c)
-    value = layers.relu(draft, _filtered(draft, layers.padded(draft, image, 1), c, Window(3)))
-    value = _filtered(draft, layers.padded(draft, value, 1), c, Window(3))
+    value = layers.relu(draft, layers.conv2d(draft, layers.padded(draft, image, 1), c, Window(3)))
+    value = layers.conv2d(draft, layers.padded(draft, value, 1), c, Window(3))
     return layers.relu(draft, layers.add(draft, value, image))
 
 
@@ -144,16 +136,12 @@ def _add(draft: Draft, *extents: int) -> Tensor:
     return layers.add(draft, draft.argument(*extents), draft.argument(*extents))
 
 
-def _relu(draft: Draft, *extents: int) -> Tensor:
-    return layers.relu(draft, draft.argument(*extents))
+def _of_one(layer: Callable[[Draft, Tensor], Tensor], draft: Draft, *extents: int) -> Tensor:
+    return layer(draft, draft.argument(*extents))
 
 
 def _bias_relu(draft: Draft, *extents: int) -> Tensor:
     return layers.bias(draft, draft.argument(*extents), draft.argument(extents[-1]), with_relu=True)
-
-
-def _softmax(draft: Draft, *extents: int) -> Tensor:
-    return layers.softmax(draft, draft.argument(*extents))
 
 
 def _layer_norm(draft: Draft, m: int, n: int) -> Tensor:
@@ -173,54 +161,166 @@ def _attention(draft: Draft, b: int, m: int, k: int) -> Tensor:
     return layers.attention(draft, query, key, value)
 
 
+Shapes = Sequence[tuple[int, ...]]
+
+CHANNELS = (32, 64, 128)
+
+
+def listed(text: str) -> list[tuple[int, ...]]:
+    """Return the extents that a text lists, such as '64x64x3 128x128x3'."""
+    return [tuple(map(int, one.split("x"))) for one in text.split()]
+
+
+def grid(*sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return all combinations of sizes."""
+    return list(itertools.product(*sizes))
+
+
+def images(sides: Sequence[int], *channels: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return all combinations of square images and numbers of channels."""
+    return [(side, side, *rest) for side in sides for rest in itertools.product(*channels)]
+
+
+# m, n, k
+TRANSFORMER_MATMULS: Shapes = [  # BERT, GPT-2, DistilBERT, BERT large: projections and feed-forward layers
+    *[(rows, *layer) for rows in (64, 128, 256, 512) for layer in ((768, 768), (3072, 768), (768, 3072))],
+    *[(rows, 2304, 768) for rows in (64, 128, 256, 512)],
+    *[(rows, *layer) for rows in (64, 128, 256) for layer in ((1024, 1024), (4096, 1024), (1024, 4096))],
+]
+CLASSIFIERS: Shapes = [  # the last layers of ResNet-18, ResNet-50, MobileNet, VGG, for some batch sizes
+    (batch, *layer)
+    for batch in (1, 8, 32)
+    for layer in ((1000, 512), (1000, 2048), (1000, 1280), (4096, 4096))
+]
+POINTWISE: Shapes = listed(  # 1x1 convolutions of ResNet-50 and MobileNet, as products
+    "3136x64x64 3136x256x64 784x128x512 784x512x128 196x256x1024 196x1024x256 49x512x2048 49x2048x512 "
+    "3136x24x96 784x32x192 196x576x96 49x1280x320"
+)
+# extents that are not powers of 2
+ODD: Shapes = listed("100x100x100 127x129x131 200x300x250 360x240x480 510x510x510 999x333x111")
+MATMULS: Shapes = [
+    *grid((64, 128, 256, 512), (64, 128, 256, 512), (64, 128, 256, 512)),
+    *grid((96, 192, 384), (96, 192, 384), (96, 192, 384)),
+    *grid((768, 1024), (768, 1024), (768, 1024)),
+    *TRANSFORMER_MATMULS,
+    *CLASSIFIERS,
+    *POINTWISE,
+    *ODD,
+]
+FEW_MATMULS: Shapes = [
+    *grid((64, 128, 256, 512), (64, 128, 256, 512), (64, 256)),
+    *[(rows, *layer) for rows in (64, 128) for layer in ((768, 768), (3072, 768), (768, 3072))],
+]
+# b, m, n, k: heads, rows, rows, width of a head
+BATCHED: Shapes = [
+    *grid((8, 12, 16), (64, 128, 256), (64, 128), (64,)),
+    *grid((8, 12, 16), (64, 128, 256), (64,), (64, 128, 256)),
+    *grid((8, 32, 64), (32, 48), (32, 48), (32, 48)),
+]
+# h, w, f, c: of the output, then the channels of the input
+CONV2D: Shapes = [
+    *images((7, 14, 28, 56), CHANNELS, CHANNELS),
+    *listed(
+        "7x7x512x512 14x14x256x256 28x28x256x128 28x28x256x256 28x28x512x256 56x56x128x128 56x56x256x128 "
+        "112x112x64x64 112x112x32x3 112x112x128x64 224x224x64x3"
+    ),
+]
+CONV2D_POINTWISE: Shapes = [
+    *images((14, 28, 56), CHANNELS, CHANNELS),
+    *listed(
+        "56x56x256x64 28x28x512x128 28x28x128x512 14x14x1024x256 14x14x256x1024 7x7x2048x512 7x7x512x2048 "
+        "112x112x16x32 56x56x24x96 28x28x32x192 14x14x96x576"
+    ),
+]
+CONV2D_STRIDED: Shapes = [
+    *images((7, 14, 28, 56), CHANNELS, CHANNELS),
+    *listed("28x28x128x64 14x14x256x128 7x7x512x256 112x112x32x3"),
+]
+CONV2D_FEW: Shapes = images((7, 14, 28, 56), (32, 64, 128), (32, 64))
+CONV2D_FIRST: Shapes = [  # the first layer of ResNet and of other networks that begin with 7x7
+    *[(side, side, filters, 3) for side in (56, 64, 80, 96, 112, 128) for filters in (16, 32, 64)],
+    *listed("112x112x64x1 112x112x64x4"),
+]
+# h, w, c
+DEPTHWISE: Shapes = [
+    *images((7, 14, 28, 56, 112), (32, 64, 96, 128)),
+    *listed("56x56x144 28x28x192 14x14x384 14x14x512 14x14x576 7x7x960 7x7x1024"),
+]
+POOLED: Shapes = [
+    *images((14, 28, 56, 112), (32, 64, 128, 256)),
+    *listed("224x224x64 14x14x512 28x28x512 112x112x24 147x147x64"),
+]
+ELEMENTWISE: Shapes = [
+    *[(kilo << 10,) for kilo in (16, 64, 256, 1024, 4096)],
+    *grid((128, 256, 512, 1024, 2048), (128, 256, 512, 768, 1024, 3072)),
+    *[(1, side, side, channels) for side in (14, 28, 56, 112) for channels in (32, 64, 128, 256)],
+    *listed("1x7x7x512 1x112x112x96 12x128x128 16x256x256 1024x1024x4"),
+]
+ROWS: Shapes = grid((64, 128, 256, 512, 1024), (128, 256, 512, 768, 1024, 3072))  # m, n
+MLPS: Shapes = [
+    *[(rows, wide, 4 * wide, wide) for rows in (32, 64, 128) for wide in (128, 256, 384, 512)],
+    *listed("128x768x3072x768"),
+    *[
+        (batch, 784, *hidden, 10)
+        for batch in (16, 64, 256)
+        for hidden in ((128,), (512, 256), (256, 128, 64))
+    ],
+]
+ATTENTION: Shapes = grid((4, 8, 12, 16), (64, 128, 256), (32, 64))  # heads, rows, width of a head
+RESIDUAL: Shapes = [*listed("56x56x64 28x28x128 14x14x256 7x7x512"), *images((14, 28, 56), (16, 32))]
+SEPARABLE: Shapes = [
+    *listed("112x112x64x32 56x56x128x128 28x28x256x256 14x14x512x512 7x7x1024x1024"),
+    *images((14, 28, 56), (32, 64), (32, 64)),
+]
+
 MNK, BMNK, MN = ("m", "n", "k"), ("b", "m", "n", "k"), ("m", "n")
 HWFC, HWC = ("h", "w", "f", "c"), ("h", "w", "c")
 SOME = ("n", ANY)
 
 
-def _conv(shapes_of: shapes.Shapes, window: Window, layout: Layout = "nhwc") -> OpFamily:
+def _conv(shapes_of: Shapes, window: Window, layout: Layout = "nhwc") -> OpFamily:
     return OpFamily(HWFC, partial(_conv2d, window, layout), shapes_of)
 
 
 FAMILIES: dict[str, OpFamily] = {
-    "matmul": OpFamily(MNK, _matmul, shapes.MATMULS),
-    "matmul-at": OpFamily(MNK, partial(_matmul, spec="km,kn->mn"), shapes.FEW_MATMULS),
-    "matmul-bt": OpFamily(MNK, partial(_matmul, spec="mk,nk->mn"), shapes.FEW_MATMULS),
-    "batch-matmul": OpFamily(BMNK, _batched, shapes.BATCHED),
-    "batch-matmul-bt": OpFamily(BMNK, partial(_batched, spec="bmk,bnk->bmn"), shapes.BATCHED),
-    "matmul-relu": OpFamily(MNK, _matmul_relu, shapes.FEW_MATMULS),
-    "matmul-bias-relu": OpFamily(MNK, _linear_relu, shapes.FEW_MATMULS),
-    "mlp": OpFamily(("rows", "in", "out", ANY), _mlp, shapes.MLPS),
-    "attention": OpFamily(("b", "m", "k"), _attention, shapes.ATTENTION),
-    "conv2d": _conv(shapes.CONV2D, Window(3)),
-    "conv2d-1x1": _conv(shapes.CONV2D_POINTWISE, Window(1)),
-    "conv2d-5x5": _conv(shapes.CONV2D_FEW, Window(5)),
-    "conv2d-strided": _conv(shapes.CONV2D_STRIDED, Window(3, stride=2)),
-    "conv2d-1x1-strided": _conv(shapes.CONV2D_STRIDED, Window(1, stride=2)),
-    "conv2d-7x7-strided": _conv(shapes.CONV2D_FIRST, Window(7, stride=2)),
-    "conv2d-dilated": _conv(shapes.CONV2D_FEW, Window(3, dilation=2)),
-    "conv2d-nchw": _conv(shapes.CONV2D, Window(3), "nchw"),
-    "conv2d-nchw-strided": _conv(shapes.CONV2D_STRIDED, Window(3, stride=2), "nchw"),
-    "conv2d-padded": OpFamily(HWFC, _conv2d_padded, shapes.CONV2D_FEW),
-    "conv2d-relu": OpFamily(HWFC, _conv2d_relu, shapes.CONV2D_FEW),
-    "depthwise": OpFamily(HWC, partial(_depthwise, Window(3), "nhwc"), shapes.DEPTHWISE),
-    "depthwise-strided": OpFamily(HWC, partial(_depthwise, Window(3, stride=2), "nhwc"), shapes.DEPTHWISE),
-    "depthwise-nchw": OpFamily(HWC, partial(_depthwise, Window(3), "nchw"), shapes.DEPTHWISE),
-    "separable": OpFamily(HWFC, _separable, shapes.SEPARABLE),
-    "residual": OpFamily(HWC, _residual, shapes.RESIDUAL),
-    "maxpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "max")), shapes.POOLED),
-    "maxpool-3x3": OpFamily(HWC, partial(_pool, Window(3, stride=2), ("nhwc", "max")), shapes.POOLED),
-    "maxpool-nchw": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nchw", "max")), shapes.POOLED),
-    "sumpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "sum")), shapes.POOLED),
-    "add": OpFamily(SOME, _add, shapes.ELEMENTWISE),
-    "relu": OpFamily(SOME, _relu, shapes.ELEMENTWISE),
-    "bias-relu": OpFamily(SOME, _bias_relu, shapes.ELEMENTWISE),
-    "softmax": OpFamily(SOME, _softmax, shapes.ROWS),
-    "layer-norm": OpFamily(MN, _layer_norm, shapes.ROWS),
-    "sum-rows": OpFamily(MN, partial(_reduced, "mn->m", "sum"), shapes.ROWS),
-    "sum-columns": OpFamily(MN, partial(_reduced, "mn->n", "sum"), shapes.ROWS),
-    "max-rows": OpFamily(MN, partial(_reduced, "mn->m", "max"), shapes.ROWS),
-    "transpose": OpFamily(MN, _transpose, shapes.ROWS),
+    "matmul": OpFamily(MNK, _matmul, MATMULS),
+    "matmul-at": OpFamily(MNK, partial(_matmul, spec="km,kn->mn"), FEW_MATMULS),
+    "matmul-bt": OpFamily(MNK, partial(_matmul, spec="mk,nk->mn"), FEW_MATMULS),
+    "batch-matmul": OpFamily(BMNK, _batched, BATCHED),
+    "batch-matmul-bt": OpFamily(BMNK, partial(_batched, spec="bmk,bnk->bmn"), BATCHED),
+    "matmul-relu": OpFamily(MNK, _matmul_relu, FEW_MATMULS),
+    "matmul-bias-relu": OpFamily(MNK, _linear_relu, FEW_MATMULS),
+    "mlp": OpFamily(("rows", "in", "out", ANY), _mlp, MLPS),
+    "attention": OpFamily(("b", "m", "k"), _attention, ATTENTION),
+    "conv2d": _conv(CONV2D, Window(3)),
+    "conv2d-1x1": _conv(CONV2D_POINTWISE, Window(1)),
+    "conv2d-5x5": _conv(CONV2D_FEW, Window(5)),
+    "conv2d-strided": _conv(CONV2D_STRIDED, Window(3, stride=2)),
+    "conv2d-1x1-strided": _conv(CONV2D_STRIDED, Window(1, stride=2)),
+    "conv2d-7x7-strided": _conv(CONV2D_FIRST, Window(7, stride=2)),
+    "conv2d-dilated": _conv(CONV2D_FEW, Window(3, dilation=2)),
+    "conv2d-nchw": _conv(CONV2D, Window(3), "nchw"),
+    "conv2d-nchw-strided": _conv(CONV2D_STRIDED, Window(3, stride=2), "nchw"),
+    "conv2d-padded": OpFamily(HWFC, _conv2d_padded, CONV2D_FEW),
+    "conv2d-relu": OpFamily(HWFC, _conv2d_relu, CONV2D_FEW),
+    "depthwise": OpFamily(HWC, partial(_depthwise, Window(3), "nhwc"), DEPTHWISE),
+    "depthwise-strided": OpFamily(HWC, partial(_depthwise, Window(3, stride=2), "nhwc"), DEPTHWISE),
+    "depthwise-nchw": OpFamily(HWC, partial(_depthwise, Window(3), "nchw"), DEPTHWISE),
+    "separable": OpFamily(HWFC, _separable, SEPARABLE),
+    "residual": OpFamily(HWC, _residual, RESIDUAL),
+    "maxpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "max")), POOLED),
+    "maxpool-3x3": OpFamily(HWC, partial(_pool, Window(3, stride=2), ("nhwc", "max")), POOLED),
+    "maxpool-nchw": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nchw", "max")), POOLED),
+    "sumpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "sum")), POOLED),
+    "add": OpFamily(SOME, _add, ELEMENTWISE),
+    "relu": OpFamily(SOME, partial(_of_one, layers.relu), ELEMENTWISE),
+    "bias-relu": OpFamily(SOME, _bias_relu, ELEMENTWISE),
+    "softmax": OpFamily(SOME, partial(_of_one, layers.softmax), ROWS),
+    "layer-norm": OpFamily(MN, _layer_norm, ROWS),
+    "sum-rows": OpFamily(MN, partial(_reduced, "mn->m", "sum"), ROWS),
+    "sum-columns": OpFamily(MN, partial(_reduced, "mn->n", "sum"), ROWS),
+    "max-rows": OpFamily(MN, partial(_reduced, "mn->m", "max"), ROWS),
+    "transpose": OpFamily(MN, _transpose, ROWS),
 }
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from burnish.tasks.mlir_schedules.writing.draft import Draft, extents_of
-from burnish.tasks.mlir_schedules.writing.texts import LOWEST, Tensor, Window, maps
+from burnish.tasks.mlir_schedules.writing.draft import LOWEST, Draft, Tensor, Window, extents_of, maps
 
 Layout = Literal["nhwc", "nchw"]
 Reduction = Literal["sum", "max"]
@@ -28,20 +27,21 @@ def matmul(draft: Draft, left: Tensor, right: Tensor, spec: str = "mk,kn->mn") -
     return draft.named(op, (left, right), out, math.prod(extents.values()), attributes)
 
 
-def conv2d(draft: Draft, image: Tensor, weights: Tensor, window: Window, layout: Layout = "nhwc") -> Tensor:
-    """Add a convolution without padding; weights are HWCF, for NCHW images FCHW."""
-    filters = weights.shape[FILTERS[layout].index("f")]
+def conv2d(draft: Draft, image: Tensor, filters: int, window: Window, layout: Layout = "nhwc") -> Tensor:
+    """Add a convolution without padding, and its weights: HWCF, for NCHW images FCHW."""
+    known = {"h": window.side, "w": window.side, "c": image.shape[layout.index("c")], "f": filters}
+    weights = draft.argument(*(known[letter] for letter in FILTERS[layout]))
     out = draft.filled(_moved(image, window, layout, filters))
     points = math.prod(out.shape) * math.prod(weights.shape) // filters
     op = f"conv_2d_{layout}_{FILTERS[layout]}"
     return draft.named(op, (image, weights), out, points, window.attributes)
 
 
-def depthwise(
-    draft: Draft, image: Tensor, weights: Tensor, window: Window, layout: Layout = "nhwc"
-) -> Tensor:
-    """Add a convolution of each channel of an image separately; weights are HWC, for NCHW images CHW."""
-    out = draft.filled(_moved(image, window, layout, image.shape[layout.index("c")]))
+def depthwise(draft: Draft, image: Tensor, window: Window, layout: Layout = "nhwc") -> Tensor:
+    """Add a convolution of each channel separately, and its weights: HWC, for NCHW images CHW."""
+    known = {"h": window.side, "w": window.side, "c": image.shape[layout.index("c")]}
+    weights = draft.argument(*(known[letter] for letter in layout[1:]))
+    out = draft.filled(_moved(image, window, layout, known["c"]))
     points = math.prod(out.shape) * window.side**2
     op = f"depthwise_conv_2d_{layout}_{layout[1:]}"
     return draft.named(op, (image, weights), out, points, window.attributes)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import InputError, MissingTool, UnknownName
-from burnish.tasks.mlir_schedules.api.from_torch.importing import INSTALL
+from burnish.core.errors import InputError, UnknownName
+from burnish.tasks.mlir_schedules.api.from_torch.importing import found_torch
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,7 +30,7 @@ def load_module(where: str) -> tuple[nn.Module, list[Tensor]]:
         InputError: there is no such file, or the name is not a module or such a function.
         MissingTool: torch is not installed.
     """
-    torch = _torch()
+    torch = found_torch()
     place, colon, name = where.rpartition(":")
     if not colon or not place or not name:
         raise InputError(f"{where}: expected {FORM}")
@@ -50,11 +50,7 @@ def load_module(where: str) -> tuple[nn.Module, list[Tensor]]:
 
 
 def _called(function: Any, where: str) -> Any:
-    """Call a function without arguments, and return its result.
-
-    Raises:
-        InputError: the function takes arguments.
-    """
+    """Call a function, which must not take arguments, and return its result."""
     try:
         inspect.signature(function).bind()
     except TypeError as error:
@@ -73,7 +69,7 @@ def drawn_inputs(shapes: Sequence[str]) -> list[Tensor]:
         InputError: a text is not a shape.
         MissingTool: torch is not installed.
     """
-    torch = _torch()
+    torch = found_torch()
     found = []
     for text in shapes:
         if not SHAPE.fullmatch(text):
@@ -97,11 +93,3 @@ def _python_module(place: str) -> Any:
     except (ImportError, SyntaxError) as error:
         raise InputError(f"{place} cannot be imported: {error}; expected {FORM}") from None
     return found
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingTool(f"torch is not installed: {INSTALL}") from None
-    return torch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from burnish.tasks.mlir_schedules.kernel import Trial
-from burnish.tasks.mlir_schedules.parts import part
+from burnish.tasks.mlir_schedules.policy.independent_ops import part
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened

@@ -16,7 +16,7 @@ from burnish.core.errors import CompileError, InputError
 from burnish.core.program import Program
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.mlir_schedules import TASK
-from burnish.tasks.mlir_schedules.c_interface import function_name, link_shared, write_header
+from burnish.tasks.mlir_schedules.outputs import function_name, link_shared, write_header
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 from burnish.tasks.tensors.c_interface import check_name
