@@ -220,7 +220,7 @@ def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatc
         while True:
             yield Batch([(), ("halve",)])
 
-    monkeypatch.setattr(importlib.import_module("burnish.search.spending"), "PATIENCE", math.inf)
+    monkeypatch.setattr(importlib.import_module("burnish.search.run"), "PATIENCE", math.inf)
     result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), Budget(seconds=0.2, workers=1))
     assert result.seconds >= 0.2
 

@@ -1,11 +1,12 @@
-"""Table of the costs of many traces on many programs, kept in a file to which both can be added."""
+"""Costs of traces on programs, measured in worker processes; a table in a file to which both can be added."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,15 +20,73 @@ from numpy.typing import NDArray
 from burnish.core.decoding import json_object
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace
+from burnish.core.walk import after
 from burnish.files import LineFile, read_json_lines
-from burnish.learning.portfolio.measure import measure_reference, measure_traces
 from burnish.learning.portfolio.seconds import relative_seconds
 from burnish.learning.training.collect import LIMITS
 from burnish.policies.sequence_values import features_of
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
+
+CostsAndSeconds = tuple[tuple[float, ...] | None, float]
+"""A trace's cost by each objective, or None if it fails; and the seconds of applying it."""
+
+
+def measure_reference(
+    task: Task, program: Program, objectives: Sequence[str], worker: Worker
+) -> tuple[tuple[float, ...], float]:
+    """Return the reference's cost by each objective, and the seconds of applying it.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+        CompilerCrash: the compiler crashes under the reference.
+    """
+    opener = task.open if task.hints.initial_traces else task.baseline(task.reference)
+    call = _first, opener, program, [task.hints.first_trace], tuple(objectives)
+    worker.call(*call)  # warms caches
+    found: tuple[tuple[float, ...], float] = worker.call(*call)
+    return found
+
+
+def measure_traces(
+    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
+) -> list[CostsAndSeconds]:
+    """Measure traces one after the other; a trace that crashes the compiler takes the time limit.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+    """
+    measured: list[CostsAndSeconds] = []
+    while len(measured) < len(traces):
+        try:
+            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
+            while (answer := worker.receive())[0]:
+                measured.append(answer[1])
+        except CompilerCrash:
+            measured.append((None, LIMITS.deadline_seconds))
+    return measured
+
+
+def _first(
+    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> tuple[tuple[float, ...], float]:
+    """Measure the first trace."""
+    return next(_measure(opener, program, traces, objectives))
+
+
+def _measure(
+    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> Iterator[tuple[tuple[float, ...], float]]:
+    """Yield each trace's cost by each objective, and the seconds of applying it."""
+    root = opener(program)
+    for trace in traces:
+        begin = time.perf_counter()
+        with after(root, trace, skip_illegal=True) as session:
+            seconds = time.perf_counter() - begin
+            yield tuple(session.measure(objective) for objective in objectives), seconds
 
 
 @dataclass(frozen=True)
@@ -102,12 +161,8 @@ def fill(
 
     The table has every program on which all the traces were measured, also in earlier calls.
 
-    Args:
-        setup: Settings of the measurements.
-        programs: Programs to measure on; a program that cannot be opened is left out.
-        traces: The columns.
-        state: File of JSON lines: a program's references and features, or the costs of some traces on it.
-        progress: Called with the number of finished programs, and of all.
+    A program that cannot be opened is left out. A JSON line of the state file has a program's references and
+    features, or the costs of some traces on it. `progress` gets the numbers of finished programs and of all.
 
     Raises:
         InputError: the state file has other objectives or observations.
