@@ -18,6 +18,7 @@ from burnish.core.trace import Trace
 from burnish.core.walk import replay_legal
 from burnish.learning.portfolio import evolve as evolve_module
 from burnish.learning.portfolio import portfolio as portfolio_module
+from burnish.learning.portfolio.costs import relative_seconds
 from burnish.learning.portfolio.evolve import (
     CANDIDATES,
     CARRIED,
@@ -26,7 +27,6 @@ from burnish.learning.portfolio.evolve import (
     evolve,
 )
 from burnish.learning.portfolio.portfolio import MOST, Generation, Portfolio
-from burnish.learning.portfolio.seconds import relative_seconds
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 

@@ -30,9 +30,14 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.files import LineFile, read_json_lines, write_atomically
-from burnish.learning.portfolio.costs import CostsAndSeconds, log_ratios, measure_reference, measure_traces
+from burnish.learning.portfolio.costs import (
+    CostsAndSeconds,
+    log_ratios,
+    measure_reference,
+    measure_traces,
+    relative_seconds,
+)
 from burnish.learning.portfolio.portfolio import MOST, OVERHEAD, Generation, Portfolio
-from burnish.learning.portfolio.seconds import relative_seconds
 from burnish.learning.training.collect import LIMITS
 from burnish.search.mutation import cross, mutate
 from burnish.workers.worker import Worker

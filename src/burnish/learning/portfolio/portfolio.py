@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.trace import Trace
-from burnish.learning.portfolio.costs import log_ratios
-from burnish.learning.portfolio.seconds import relative_seconds
+from burnish.learning.portfolio.costs import log_ratios, relative_seconds
 
 MOST = 0.5  # log ratio; larger gains are cut to it, otherwise one program would outweigh many
 LEAST_GAIN = 1e-5  # least addition to the mean log ratio of a sequence in the portfolio

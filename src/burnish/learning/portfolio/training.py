@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
+from burnish.learning.portfolio.costs import CostTable, TableSetup, fill, fit_time, reached
 from burnish.learning.portfolio.evolve import PortfolioSetup, evolve, fit_prior
 from burnish.learning.portfolio.network import SequenceValueLearner, SequenceValuesConfig
 from burnish.learning.portfolio.portfolio import by_gain_for_time, greedy_cover
-from burnish.learning.portfolio.seconds import fit_time, reached
 from burnish.learning.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.collect import WORTH_KEEPING, Found, collect, problems_of

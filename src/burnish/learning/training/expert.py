@@ -111,8 +111,7 @@ def make_demonstrations(
             if program.digest not in known:
                 known[program.digest] = found
                 file.append(found.to_json())
-            shown = replace(found, trace=trace)
-            demonstrations.append(demonstration_of(shown, program, setup.expert.idle))
+            demonstrations.append(demonstration_of(replace(found, trace=trace), program, setup.expert.idle))
     return demonstrations
 
 
