@@ -26,7 +26,7 @@ from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.learning.portfolio.cover import greedy_cover
+from burnish.learning.portfolio.portfolio import greedy_cover
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.modules.objectives import within_limits

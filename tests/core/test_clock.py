@@ -12,8 +12,7 @@ from burnish.core.clock import PROCESSORS, WALL, ProcessorClock
 from burnish.core.errors import CompilerTimeout
 from burnish.search import SEARCHES, Budget
 from burnish.search.problem import Problem
-from burnish.search.run import Observer, run
-from burnish.search.spending import Progress
+from burnish.search.run import Observer, Progress, run
 from burnish.workers.worker import Limits, Worker
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import fail

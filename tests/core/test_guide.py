@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from burnish.core.guide import Prior
-from burnish.learning.portfolio.prior import UNIFORM, fit_prior
+from burnish.learning.portfolio.evolve import UNIFORM, fit_prior
 
 PRIOR = Prior(("a", "b", "c"), np.array([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]))
 

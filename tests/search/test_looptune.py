@@ -16,7 +16,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.trace import Trace, split_entry
 from burnish.search import Budget, Progress, search
-from burnish.search.beam_tree import beam_tree
+from burnish.search.beam import beam_tree
 from burnish.search.greedy import greedy
 from burnish.search.problem import Problem
 from burnish.search.run import Search

@@ -204,23 +204,21 @@ def test_module_without_functions_is_left_as_it_is(method: str) -> None:
     assert searched(LLVM, method, "20", program=data).cost == 1
 
 
+def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+    """Propose the same two traces for ever."""
+    while True:
+        yield Batch([(), ("halve",)])
+
+
 @pytest.mark.parametrize("budget", ["1000", "300s"])  # what ends it is that nothing new comes
 def test_search_that_has_nothing_new_ends(budget: str) -> None:
-    def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
-        while True:
-            yield Batch([(), ("halve",)])
-
     limit = replace(Budget.parse(budget), workers=1)
     result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), limit)
     assert result.evaluations == 2
 
 
 def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
-        while True:
-            yield Batch([(), ("halve",)])
-
-    monkeypatch.setattr(importlib.import_module("burnish.search.spending"), "PATIENCE", math.inf)
+    monkeypatch.setattr(importlib.import_module("burnish.search.run"), "PATIENCE", math.inf)
     result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), Budget(seconds=0.2, workers=1))
     assert result.seconds >= 0.2
 

@@ -13,8 +13,7 @@ from burnish.core.errors import UnknownName
 from burnish.core.guide import GuideFor
 from burnish.core.result import Result
 from burnish.search.annealing import annealing
-from burnish.search.beam import beam
-from burnish.search.beam_tree import beam_tree
+from burnish.search.beam import beam, beam_tree
 from burnish.search.budget import Budget
 from burnish.search.coordinate import coordinate_descent
 from burnish.search.each_site import each_site
@@ -25,9 +24,8 @@ from burnish.search.mcts import mcts
 from burnish.search.mixed import mixed, sites_first
 from burnish.search.problem import Problem
 from burnish.search.random import random_search
-from burnish.search.run import Method, Observer, run
+from burnish.search.run import Method, Observer, Progress, run
 from burnish.search.sitewise import sitewise
-from burnish.search.spending import Progress
 
 LOOKAHEADS = (2, 3)  # of greedy-2, which looks two steps ahead; greedy looks one
 WIDTHS = (2, 4)  # of beam-2-dfs and beam-2-bfs, which extend the two best children of each state

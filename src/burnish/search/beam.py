@@ -1,8 +1,9 @@
-"""Beam search: exhaustive, or guided by a policy."""
+"""Beam search: exhaustive, guided by a policy, or in a tree as LoopTune does it (Grubisic et al. 2023)."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Generator, Iterable
 
 import numpy as np
@@ -18,13 +19,8 @@ def beam(space: SearchSpace, rng: np.random.Generator, *, width: int = 4, patien
 
     The search ends when no extension is cheaper than the best trace of the previous round.
 
-    With a policy, the search starts with a beam of width 1 that follows the policy: see `widening`.
-
-    Args:
-        space: The search space.
-        rng: Not used: the search is exhaustive.
-        width: The number of traces kept, without a policy.
-        patience: A guided beam ends after this many steps in a row without a lower cost.
+    With a policy, the search starts with a beam of width 1 that follows the policy: see `widening`. A guided
+    beam ends after `patience` steps in a row without a lower cost. `rng` is not used.
     """
     if space.policy:
         yield from widening(space, patience)
@@ -100,3 +96,27 @@ def _changed(parents: Iterable[Evaluation], children: Iterable[Evaluation]) -> l
     known = {parent.trace for parent in parents}
     kept = {child.trace: child for child in children if child.trace not in known and not child.error}
     return list(kept.values())
+
+
+def beam_tree(space: SearchSpace, rng: np.random.Generator, *, width: int, depth_first: bool) -> Proposals:
+    """Extend a trace by every action, then do the same with its `width` best children.
+
+    Depth-first search descends to the best child, and backtracks when a trace has its maximal length.
+    Breadth-first search goes level by level. Unlike in `beam`, children of different parents do not compete:
+    there are width^depth traces. A state that several traces reach is extended only once. `rng` is not
+    used.
+    """
+    ask = space.legal | Ask.DIGEST
+    waiting = deque((yield Batch([space.best_initial.trace], ask)))
+    seen = {state.digest for state in waiting}
+    while waiting:
+        state = waiting.pop() if depth_first else waiting.popleft()
+        if state.error or len(state.trace) >= space.max_length:
+            continue
+        children = yield Batch(space.extensions(state), ask)
+        best: list[Evaluation] = []
+        for child in sorted(children, key=lambda child: child.order):
+            if child.digest not in seen and not child.error and len(best) < width:
+                seen.add(child.digest)
+                best.append(child)
+        waiting.extend(reversed(best) if depth_first else best)

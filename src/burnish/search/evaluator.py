@@ -19,8 +19,14 @@ from burnish.core.guide import StatePolicy
 from burnish.core.session import Part, Session
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
-from burnish.search.in_workers import evaluate_at_site, evaluate_traces, look_at, take_parts
-from burnish.search.prefix_tree import NO_POLICY, PolicyInputs
+from burnish.search.prefix_tree import (
+    NO_POLICY,
+    PolicyInputs,
+    evaluate_at_site,
+    evaluate_traces,
+    look_at,
+    take_parts,
+)
 from burnish.search.problem import Problem
 from burnish.search.space import NOT_TRIED, Ask, Batch, Evaluation, SiteTrials, Trial
 from burnish.workers.worker import Worker, wait

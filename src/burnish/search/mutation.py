@@ -24,13 +24,8 @@ def mutate(
 ) -> Trace:
     """Insert, remove, replace or move an entry; one to `most` times.
 
-    Args:
-        trace: The trace to change.
-        draw: Draws an entry that may follow the given ones.
-        rng: The source of all other random choices.
-        longest: At this length, an insertion becomes a removal.
-        most: The most changes.
-        by_kind: Actions of each kind; if given, a change may also replace an action's parameters.
+    `draw` returns an entry that may follow the given ones. At length `longest`, an insertion becomes a
+    removal. With the actions of each kind, a change may also replace an action's parameters.
     """
     edits = EDITS if by_kind is None else (*EDITS, "parameters")
     entries = list(trace)
@@ -69,13 +64,8 @@ def draw_suffix(
 ) -> Trace:
     """Draw a suffix: a random one, or one of a pool with an entry inserted, removed or replaced.
 
-    Args:
-        actions: The actions that random entries are drawn from.
-        pool: Suffixes that gained before.
-        rng: The source of all random choices.
-        longest: The most entries of a random suffix.
-        fresh: The share of random suffixes.
-        join: Also append one suffix of the pool to another.
+    The pool has suffixes that gained before. A share of `fresh` is random, with at most `longest` entries.
+    With `join`, one suffix of the pool may be appended to another.
     """
     if not pool or rng.random() < fresh:
         return tuple(actions[i] for i in rng.integers(len(actions), size=int(rng.integers(1, longest + 1))))

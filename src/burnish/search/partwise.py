@@ -38,11 +38,7 @@ def partwise(
     program is evaluated with the best suffixes of all sites. Sites that did not become cheaper in this
     evaluation lose their suffix.
 
-    Args:
-        space: The search space.
-        rng: The source of all random choices.
-        group: Suffixes tried at every site before its best one is updated.
-        longest: The most entries of a random suffix.
+    At every site, `group` suffixes are tried before its best one is updated.
     """
     if not space.site_actions:
         return
@@ -109,10 +105,8 @@ def _keep(
 def _covering(suffixes: Sequence[Trace], tried: Sequence[Evaluation], least: Sequence[float]) -> list[Trace]:
     """Choose suffixes greedily: each adds the most gain to those before, until no site gains any more.
 
-    Args:
-        suffixes: The suffixes that were tried.
-        tried: The evaluation of each suffix at the first site, then at the next one.
-        least: The lowest cost at each site before, as the change of the site's cost.
+    `tried` has the evaluation of each suffix at the first site, then at the next one; `least` has the lowest
+    change of each site's cost before.
     """
     costs = np.array([item.cost for item in tried]).reshape(-1, len(suffixes))
     so_far, chosen = np.array(least)[:, None], []

@@ -1,25 +1,32 @@
-"""A cache of a program's recent states, by the traces that lead to them."""
+"""The part of a search that runs in worker processes: it applies traces, each shared prefix once.
+
+Its PrefixTree is a cache of a program's recent states, by the traces that lead to them.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from burnish.core.errors import IllegalAction
 from burnish.core.guide import State
 from burnish.core.objective import Objective
+from burnish.core.program import Program
 from burnish.core.recent import Recent
-from burnish.core.session import Session, first_places
+from burnish.core.session import Part, Session, first_places
 from burnish.core.session import places as places_after
+from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
 from burnish.core.walk import act_entry
-from burnish.search.space import Ask, Evaluation
+from burnish.search.space import Ask, Evaluation, Trial
 
 STATES = 256  # most states that a worker keeps
 FORK_SECONDS = 0.6  # time to fork all kept states, at most: so a worker keeps fewer states of large programs
@@ -28,6 +35,7 @@ PAYING_FORKS = 3.0  # a state is kept if reaching it took more than so many time
 NONE, COST, LEGAL = range(3)  # stored parts of the best state on the way; each includes those before
 
 NOTHING = Evaluation((), math.inf)
+KNOWN = 4096  # isolated sites for which a worker process caches the costs of states
 
 
 class PolicyInputs(NamedTuple):
@@ -106,12 +114,7 @@ class PrefixTree:
 
         Entries that are illegal in their state are left out, such as those at a site that no longer exists.
 
-        Args:
-            trace: The trace to apply.
-            objective: The objective to measure.
-            ask: The parts of the evaluation beside the cost; all but LEGAL need the last state.
-            inputs: The inputs of the policy whose prediction is asked for.
-            keep: Keep the state after this many entries, which the next trace shares.
+        The state after `keep` entries is kept, because the next trace shares them.
 
         Yields:
             States that are cheaper than all before, with False; then the trace's evaluation, with True.
@@ -197,12 +200,8 @@ def legal_entries(session: Session, sites: Sequence[str] = (), *, by_cursor: boo
 
     If no action is legal on the whole program, return actions at all sites instead. Also do this if the
     compiler asks, because questions may be answered in any order, or if actions apply at a cursor. An entry
-    that names its site does not need the cursor.
-
-    Args:
-        session: The session.
-        sites: The whole program, and the sites in slots.
-        by_cursor: Return whole-program actions even if they apply at a cursor, for policies trained that way.
+    that names its site does not need the cursor. With `by_cursor`, return whole-program actions even if they
+    apply at a cursor, for policies trained that way. `sites` are the whole program and the sites in slots.
     """
 
     def legal_at(site: str) -> list[str]:
@@ -211,3 +210,98 @@ def legal_entries(session: Session, sites: Sequence[str] = (), *, by_cursor: boo
     named = session.question() or (session.has_cursor and not by_cursor)
     whole = [] if named else legal_at(WHOLE_PROGRAM)
     return whole + [text for site in (sites[1:] if whole else session.sites()) for text in legal_at(site)]
+
+
+T = TypeVar("T")
+
+
+_costs: Recent[tuple[str, str, str], dict[str, float]] = Recent(KNOWN)  # of this process; costs by digest
+_trees: dict[tuple[str, str], PrefixTree] = {}  # of this process: at most one, of its last program
+
+
+def evaluate_traces(
+    opener: Opener,
+    program: Program,
+    objective: Objective,
+    traces: Sequence[Trace],
+    ask: Ask,
+    inputs: PolicyInputs,
+    early: bool,
+) -> Iterator[tuple[Evaluation, bool]]:
+    """Evaluate traces, one after the other; yield each evaluation with True.
+
+    With `early`, also yield states that are cheaper than all before, as soon as they are reached, with False.
+    """
+    tree = _tree(opener, program)
+    for trace, following in zip(traces, [*traces[1:], ()], strict=True):
+        shared = _shared(trace, following)
+        for evaluation, whole in tree.evaluate(trace, objective, ask, inputs, keep=shared):
+            if whole or early:
+                yield evaluation, whole
+
+
+def evaluate_at_site(
+    part: Part, objective: Objective, begin: float | None, trials: Sequence[Trial]
+) -> Iterator[tuple[Evaluation, bool]]:
+    """Evaluate suffixes at one isolated site: this takes milliseconds if the whole program takes seconds.
+
+    Many suffixes change nothing or lead to the same state, so each state is measured only once. Each
+    evaluation is yielded with True; its `site_costs` holds the cost of the site.
+
+    `part` is in the state after the common trace, where the site's cost is `begin`, if known.
+    """
+    root = part.open(part.program)
+    key = (part.program.digest, repr(part.open), objective.name)
+    if (costs := _costs.get(key)) is None:
+        _costs.put(key, costs := {})
+    digest = root.digest()
+    if digest not in costs:
+        costs[digest] = root.measure(objective.name, part.site) if begin is None else begin
+    begin = costs[digest]
+    for _, suffix in trials:
+        session = root.fork()
+        changing: Trace = ()
+        for action in suffix:
+            with suppress(IllegalAction):
+                if session.apply(session.index(action), part.site):
+                    changing += (action,)
+        digest = session.digest()
+        if digest not in costs:
+            costs[digest] = session.measure(objective.name, part.site)
+        session.close()
+        yield Evaluation(changing, costs[digest] - begin, site_costs={part.site: costs[digest]}), True
+    root.close()
+
+
+def look_at(opener: Opener, program: Program, trace: Trace, look: Callable[[Session], T]) -> T:
+    """Verify the state after a trace, and return the result of `look` for it."""
+    session = _tree(opener, program).reach(trace)
+    session.verify()
+    seen = look(session)
+    session.close()
+    return seen
+
+
+def take_parts(
+    opener: Opener, program: Program, objective: Objective, trace: Trace
+) -> Iterator[tuple[Part, str]]:
+    """Yield each site that can be isolated after a trace, with its identity."""
+    session = _tree(opener, program).reach(trace)
+    identities = session.identities()
+    for site in session.sites():
+        if part := session.part(site, objective.name):
+            yield part, identities.get(site, "")
+    session.close()
+
+
+def _tree(opener: Opener, program: Program) -> PrefixTree:
+    key = (program.key, repr(opener))
+    if key not in _trees:
+        _trees.clear()
+        _trees[key] = PrefixTree(opener(program))
+    return _trees[key]
+
+
+def _shared(first: Trace, second: Trace) -> int:
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -10,13 +10,9 @@ from burnish.search.space import Batch, Proposals, SearchSpace
 def random_search(
     space: SearchSpace, rng: np.random.Generator, *, batch: int = 32, longest: int | None = None
 ) -> Proposals:
-    """Try random traces, each after a random initial trace.
+    """Try `batch` random traces at a time, each after a random initial trace.
 
-    Args:
-        space: The search space.
-        rng: The source of all random choices.
-        batch: Traces evaluated together.
-        longest: The most entries of the random part; the space's limit by default.
+    The random part has at most `longest` entries, by default the space's limit.
     """
     while True:
         heads = rng.integers(len(space.initial), size=batch)

@@ -42,14 +42,6 @@ def search_stages(
     A stage gets its share of the budget that earlier stages left. It begins where their best trace ends. If a
     budget in seconds is too short for the program, the first stages use the whole budget.
 
-    Args:
-        problem: The task, the program and the objective.
-        budget: The budget of all stages together.
-        guide_of: Makes the guide for the search of a stage.
-        method: One of burnish.search.SEARCHES.
-        seed: The seed of every random choice.
-        progress: Called after every evaluation.
-
     Raises:
         ProgramError: the program cannot be read.
     """
@@ -128,9 +120,7 @@ _opened = _Opened()
 def stage_after(task: Task, trace: Trace) -> Task:
     """Return the stage of a staged task that follows a trace, as a task that starts after the trace.
 
-    Args:
-        task: The staged task.
-        trace: The entries of the earlier stages, with the entries that begin these stages.
+    The trace has the entries of the earlier stages, with the entries that begin these stages.
 
     Raises:
         IndexError: the trace is in the last stage.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,47 +12,59 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.program import Program
 from burnish.core.task import SearchHints
+from burnish.core.trace import Trace
 from burnish.core.walk import replay_legal
 from burnish.learning.portfolio import evolve as evolve_module
 from burnish.learning.portfolio import portfolio as portfolio_module
-from burnish.learning.portfolio.candidates import CANDIDATES
-from burnish.learning.portfolio.cover import MOST
-from burnish.learning.portfolio.evolve import CARRIED, SURVIVORS, PortfolioEffort, PortfolioSetup, evolve
-from burnish.learning.portfolio.portfolio import Generation, Portfolio
-from burnish.learning.portfolio.seconds import relative_seconds
+from burnish.learning.portfolio.costs import relative_seconds
+from burnish.learning.portfolio.evolve import (
+    CANDIDATES,
+    CARRIED,
+    SURVIVORS,
+    PortfolioSetup,
+    evolve,
+)
+from burnish.learning.portfolio.portfolio import MOST, Generation, Portfolio
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
 COUNTING = replace(TASK, hints=SearchHints((("halve",),)))
-SETUP = PortfolioSetup(COUNTING, "total", 1)
-EFFORT: dict[str, Any] = {"count": 2, "slowest": 9.0, "seed": 0}
+SETUP = PortfolioSetup(COUNTING, "total", 1, count=2, slowest=9.0, generations=3)
+FIRST = [("halve",), ("subtract(3)",)]
+
+
+def evolved(
+    state: Path,
+    first: Sequence[Trace] = FIRST,
+    programs: Sequence[Program] = PROGRAMS,
+    **changes: Any,
+) -> list[Portfolio]:
+    """Evolve with changed settings; return the portfolio as often as it was yielded."""
+    return list(evolve(replace(SETUP, **changes), programs, first, state))
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
-    state = tmp_path / "portfolio.jsonl"
-    first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=4, **EFFORT))
+    *_, portfolio = evolved(tmp_path / "portfolio.jsonl", generations=4)
     assert portfolio.programs == [program.name for program in PROGRAMS[:2]]
     assert portfolio.references.tolist() == [14, 33]
-    assert portfolio.traces[:2] == first
+    assert portfolio.traces[:2] == FIRST
     assert portfolio.costs[:2].tolist() == [[14, 33], [1 + 9 + 4, 1 + 61]]
     assert len(set(portfolio.traces)) == len(portfolio.traces) >= 2 + 2 * CANDIDATES
     assert portfolio.generations == 4
     chosen, added = portfolio.chosen(4)
-    assert chosen[0] not in first, "no candidates is better than halving once"
+    assert chosen[0] not in FIRST, "no candidates is better than halving once"
     assert min(added) > 0
     assert_costs_are_right(portfolio)
 
 
 def test_what_is_left_to_sites_is_in_no_sequence(tmp_path: Path) -> None:
-    setup = PortfolioSetup(COUNTING, "total", 1, ("add", "subtract(3"))
     first = [("halve",), ("subtract(3)", "subtract(1)", "add(1)")]
-    *_, portfolio = evolve(
-        setup, PROGRAMS, first, tmp_path / "portfolio.jsonl", PortfolioEffort(generations=4, **EFFORT)
-    )
+    left_out = ("add", "subtract(3")
+    *_, portfolio = evolved(tmp_path / "portfolio.jsonl", first, generations=4, left_out=left_out)
     assert portfolio.traces[:2] == [("halve",), ("subtract(1)",)]
     assert {action for trace in portfolio.traces for action in trace} == {"halve", "subtract(1)"}
 
@@ -71,9 +84,7 @@ def assert_costs_are_right(portfolio: Portfolio) -> None:
 def test_candidates_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evolve_module, "SCREEN", 2)
     state = tmp_path / "portfolio.jsonl"
-    everywhere = EFFORT | {"count": 3}
-    first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **everywhere))
+    *_, portfolio = evolved(state, count=3)
     *_, head, line = (json.loads(text) for text in state.read_text().splitlines())
     for row in (head, line):
         tried = [*map(tuple, row["traces"]), *map(tuple, row["dropped"])]
@@ -90,12 +101,11 @@ def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pyt
     for module in (evolve_module, portfolio_module):
         monkeypatch.setattr(module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
     first = [("subtract(1)",)]
-    setup = PortfolioSetup(replace(TASK, hints=SearchHints(tuple(first))), "total", 1)
+    task = replace(TASK, hints=SearchHints(tuple(first)))
     state = tmp_path / "portfolio.jsonl"
-    everywhere = EFFORT | {"count": 3}
-    *_, before = evolve(setup, solved, first, state, PortfolioEffort(generations=3, **everywhere))
+    *_, before = evolved(state, first, solved, task=task, count=3)
     assert before.traces == first and before.dropped
-    (after,) = evolve(setup, solved, first, state, PortfolioEffort(generations=3, **everywhere))
+    (after,) = evolved(state, first, solved, task=task, count=3)
     assert after.traces == before.traces and after.dropped == before.dropped
     assert after.generations == 3
 
@@ -118,16 +128,14 @@ def test_worth_is_what_is_added_or_what_the_parent_adds_less() -> None:
 
 def test_portfolio_is_widened_to_more_programs(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
-    first = [("halve",), ("subtract(3)",)]
-    *_, before = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **EFFORT))
-    wider = EFFORT | {"count": 3}
-    (after,) = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=1, **wider))
+    *_, before = evolved(state)
+    (after,) = evolved(state, generations=1, count=3)
     assert after.programs == [program.name for program in PROGRAMS]
     assert after.traces == [("halve",), *before.chosen(CARRIED)[0]]
     assert set(before.traces) == set(after.traces) | after.dropped
     assert_costs_are_right(after)
     written = state.read_text()
-    *_, more = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=2, **wider))
+    *_, more = evolved(state, generations=2, count=3)
     assert state.read_text().startswith(written)
     assert_costs_are_right(more)
 
@@ -154,59 +162,36 @@ def test_sequences_are_chosen_by_gain_for_time() -> None:
 def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("halve", "add(1)", "halve")]
-    *_, portfolio = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=2, **EFFORT))
+    *_, portfolio = evolved(state, first, generations=2)
     assert set(portfolio.traces[2:]) == {("add(1)", "halve"), ("halve", "halve"), ("halve", "add(1)")}
-    *_, portfolio = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **EFFORT))
+    *_, portfolio = evolved(state, first)
     assert 5 < len(portfolio.traces) <= 5 + CANDIDATES
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_breeding_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
-    first = [("halve",), ("subtract(3)",)]
-    *_, before = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=2, **EFFORT))
+    *_, before = evolved(state, generations=2)
     written = state.read_text()
     state.write_text(written + '{"traces": [["hal')
-    *_, after = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **EFFORT))
+    *_, after = evolved(state)
     assert state.read_text().startswith(written)
     assert after.generations == 3 and after.traces[: len(before.traces)] == before.traces
     assert len(after.traces) > len(before.traces)
-    (finished,) = evolve(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **EFFORT))
+    (finished,) = evolved(state)
     assert finished.traces == after.traces
     np.testing.assert_array_equal(finished.costs, after.costs)
     with pytest.raises(InputError, match="evolved for total, expected largest"):
-        list(
-            evolve(
-                PortfolioSetup(COUNTING, "largest", 1),
-                PROGRAMS,
-                first,
-                state,
-                PortfolioEffort(generations=3, **EFFORT),
-            )
-        )
+        evolved(state, objective="largest")
     with pytest.raises(InputError, match="which no longer exists"):
-        list(evolve(SETUP, PROGRAMS[1:], first, state, PortfolioEffort(generations=3, **EFFORT)))
+        evolved(state, programs=PROGRAMS[1:])
     with pytest.raises(InputError, match="on none of the programs"):
-        list(
-            evolve(
-                SETUP,
-                PROGRAMS,
-                first,
-                tmp_path / "x",
-                PortfolioEffort(generations=3, **EFFORT | {"slowest": 0.0}),
-            )
-        )
+        evolved(tmp_path / "x", slowest=0.0)
 
 
 def test_failing_sequence_adds_nothing(tmp_path: Path) -> None:
     task = failing_task(COUNTING, "give-up")
     first = [("give-up",), ("halve",), ("halve", "halve")]
-    (portfolio,) = evolve(
-        PortfolioSetup(task, "total", 1),
-        PROGRAMS,
-        first,
-        tmp_path / "portfolio.jsonl",
-        PortfolioEffort(generations=1, **EFFORT),
-    )
+    (portfolio,) = evolved(tmp_path / "portfolio.jsonl", first, task=task, generations=1)
     assert np.isinf(portfolio.costs[0]).all() and np.isfinite(portfolio.costs[1:]).all()
     assert portfolio.chosen(3)[0] == [("halve", "halve")]

@@ -13,9 +13,8 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.task import SearchHints, Task
 from burnish.core.walk import replay_legal
-from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
-from burnish.learning.portfolio.cover import greedy_cover
-from burnish.learning.portfolio.seconds import fit_time
+from burnish.learning.portfolio.costs import CostTable, TableSetup, fill, fit_time
+from burnish.learning.portfolio.portfolio import greedy_cover
 from burnish.learning.portfolio.suffixes import SuffixSetup, learn_suffixes
 from burnish.learning.portfolio.training import SequenceValuesTraining
 from burnish.learning.training.collect import collect, problems_of, read_found

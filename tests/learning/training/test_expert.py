@@ -16,11 +16,11 @@ from burnish.core.program import Program
 from burnish.core.registry import load_task
 from burnish.envs.env import Env
 from burnish.learning.agents.demonstrations import Demonstration, demonstrate
-from burnish.learning.training import shortening
+from burnish.learning.training import collect
 from burnish.learning.training.algorithms import open_training
+from burnish.learning.training.collect import shorten_noisy
 from burnish.learning.training.config import Expert, config_of
 from burnish.learning.training.expert import ExpertSetup, make_demonstrations, open_search
-from burnish.learning.training.shortening import shorten_noisy
 from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import counters
@@ -73,7 +73,7 @@ def test_what_is_illegal_or_crashes_is_not_in_a_shorter_trace(monkeypatch: pytes
     def crash(*_: Any, **__: Any) -> None:
         raise CompilerCrash("it does not end")
 
-    monkeypatch.setattr(shortening, "_cost_if_same", crash)
+    monkeypatch.setattr(collect, "_cost_if_same", crash)
     assert shorten_noisy(root, ("1: split", "1.0: split"), "area")[0] == ("1: split", "1.0: split")
 
 

@@ -13,8 +13,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.task import Task
-from burnish.learning.portfolio.costs import TableSetup, fill
-from burnish.learning.portfolio.measure import measure_reference
+from burnish.learning.portfolio.costs import TableSetup, fill, measure_reference
 from burnish.learning.training.algorithms import open_training
 from burnish.learning.training.collect import collect, problems_of
 from burnish.learning.training.config import config_of

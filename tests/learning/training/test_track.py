@@ -13,8 +13,18 @@ import pytest
 from burnish.core.errors import InputError, MissingTool
 from burnish.learning.training.config import Config, Track
 from burnish.learning.training.loop import Listener, train
-from burnish.learning.training.plot import curve, plot_log, shown
-from burnish.learning.training.track import LOG, NAMES, JsonLines, TensorBoard, flat, position, read_log
+from burnish.learning.training.track import (
+    LOG,
+    NAMES,
+    JsonLines,
+    TensorBoard,
+    curve,
+    flat,
+    plot_log,
+    position,
+    read_log,
+    shown,
+)
 from tests.learning.training.walk import Walk, walk_config
 
 Scalars = dict[str, list[tuple[int, float]]]

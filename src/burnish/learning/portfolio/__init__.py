@@ -2,8 +2,8 @@
 
 burnish.policies.sequence_values applies such policies, without torch. Stages of training (training, plan):
 
-- costs: a table of the costs of traces on programs, each measured in a worker process (measure);
-- evolve: a portfolio of sequences, evolved on many programs (portfolio, candidates, prior, cover);
+- costs: a table of the costs and times of traces on programs, each measured in a worker process;
+- evolve: a portfolio of sequences, evolved on many programs (portfolio);
 - suffixes: short traces to try at single functions after the portfolio's best sequences;
-- network: a distance between programs by their gains; seconds: the time that sequences take.
+- network: a distance between programs by their gains.
 """

@@ -1,13 +1,17 @@
-"""Table of the costs of many traces on many programs, kept in a file to which both can be added."""
+"""Costs and times of traces on programs, measured in worker processes; a table in a file that can grow.
+
+Times are relative to the reference; `reached` gives the gain that a policy reaches within a time.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -19,15 +23,145 @@ from numpy.typing import NDArray
 from burnish.core.decoding import json_object
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace
+from burnish.core.walk import after
 from burnish.files import LineFile, read_json_lines
-from burnish.learning.portfolio.measure import measure_reference, measure_traces
-from burnish.learning.portfolio.seconds import relative_seconds
 from burnish.learning.training.collect import LIMITS
-from burnish.policies.sequence_values import features_of
+from burnish.policies.sequence_values import SequenceValues, features_of, size_of
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
+
+LEAST_TIME = 0.02  # in units of the reference's time: the resolution of the measurement
+SHORT = 5.0  # time limit of validation, in units of the reference's time
+
+
+def relative_seconds(
+    traces: Sequence[Trace], seconds: NDArray[np.float64], references: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the times of trying traces, in units of the reference's time: float64[N, P], above 0.
+
+    The reference is tried first and its final state is kept, so a trace that begins with the reference takes
+    only the time of its remaining entries.
+
+    Args:
+        traces: N traces, the first of which is the reference.
+        seconds: float64[N, P], times of applying the traces to P programs.
+        references: float64[P], times of applying the reference.
+    """
+    relative = seconds / references.clip(min=1e-9)
+    reference = traces[0]
+    for number, trace in enumerate(traces[1:], 1):
+        if trace[: len(reference)] == reference:
+            relative[number] -= relative[0]
+    least: NDArray[np.float64] = relative.clip(min=LEAST_TIME)
+    return least
+
+
+def fit_time(features: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Fit the times of sequences as functions of program size: least squares of logarithms, slopes >= 0.
+
+    Args:
+        features: [P, F], features of the programs.
+        seconds: [P, K], times of the sequences, in units of the reference's time on that program; above 0.
+
+    Returns:
+        [2, K]: SequenceValues.time.
+    """
+    sizes, logs = size_of(features), np.log(seconds)
+    spread = sizes - sizes.mean()
+    slopes = (spread @ (logs - logs.mean(axis=0)) / max(float(spread @ spread), 1e-9)).clip(min=0)
+    return np.stack([logs.mean(axis=0) - slopes * sizes.mean(), slopes]).astype(np.float32)
+
+
+def reached(
+    policy: SequenceValues,
+    weights: Sequence[NDArray[np.float32]],
+    expected: Sequence[NDArray[np.float32]],
+    gains: NDArray[np.float64],
+    seconds: NDArray[np.float64],
+) -> float:
+    """Return the geometric mean over programs of the best reference / cost that trials within SHORT reach.
+
+    The reference is the first trial.
+
+    Args:
+        policy: The policy, which chooses and orders the sequences.
+        weights: For each of the P programs, its similarity to the policy's training programs.
+        expected: For each of the P programs, the expected times of the K sequences.
+        gains: [P, K], log(reference / cost).
+        seconds: [P, K], in units of the reference's time.
+    """
+    best = []
+    for shares, guess, gain, took in zip(weights, expected, gains, seconds, strict=True):
+        best_gain, left = gain[0], SHORT - took[0]
+        trials = policy.trials(shares, guess)
+        with suppress(StopIteration):
+            index = next(trials)
+            while (left := left - took[index]) >= 0:
+                best_gain = max(best_gain, gain[index])
+                index = trials.send(float(gain[index]))
+        best.append(best_gain)
+    return float(np.exp(np.mean(best)))
+
+
+CostsAndSeconds = tuple[tuple[float, ...] | None, float]
+"""A trace's cost by each objective, or None if it fails; and the seconds of applying it."""
+
+
+def measure_reference(
+    task: Task, program: Program, objectives: Sequence[str], worker: Worker
+) -> tuple[tuple[float, ...], float]:
+    """Return the reference's cost by each objective, and the seconds of applying it.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+        CompilerCrash: the compiler crashes under the reference.
+    """
+    opener = task.open if task.hints.initial_traces else task.baseline(task.reference)
+    call = _first, opener, program, [task.hints.first_trace], tuple(objectives)
+    worker.call(*call)  # warms caches
+    found: tuple[tuple[float, ...], float] = worker.call(*call)
+    return found
+
+
+def measure_traces(
+    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
+) -> list[CostsAndSeconds]:
+    """Measure traces one after the other; a trace that crashes the compiler takes the time limit.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+    """
+    measured: list[CostsAndSeconds] = []
+    while len(measured) < len(traces):
+        try:
+            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
+            while (answer := worker.receive())[0]:
+                measured.append(answer[1])
+        except CompilerCrash:
+            measured.append((None, LIMITS.deadline_seconds))
+    return measured
+
+
+def _first(
+    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> tuple[tuple[float, ...], float]:
+    """Measure the first trace."""
+    return next(_measure(opener, program, traces, objectives))
+
+
+def _measure(
+    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> Iterator[tuple[tuple[float, ...], float]]:
+    """Yield each trace's cost by each objective, and the seconds of applying it."""
+    root = opener(program)
+    for trace in traces:
+        begin = time.perf_counter()
+        with after(root, trace, skip_illegal=True) as session:
+            seconds = time.perf_counter() - begin
+            yield tuple(session.measure(objective) for objective in objectives), seconds
 
 
 @dataclass(frozen=True)
@@ -102,12 +236,8 @@ def fill(
 
     The table has every program on which all the traces were measured, also in earlier calls.
 
-    Args:
-        setup: Settings of the measurements.
-        programs: Programs to measure on; a program that cannot be opened is left out.
-        traces: The columns.
-        state: File of JSON lines: a program's references and features, or the costs of some traces on it.
-        progress: Called with the number of finished programs, and of all.
+    A program that cannot be opened is left out. A JSON line of the state file has a program's references and
+    features, or the costs of some traces on it. `progress` gets the numbers of finished programs and of all.
 
     Raises:
         InputError: the state file has other objectives or observations.

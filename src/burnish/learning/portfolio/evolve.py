@@ -11,44 +11,61 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.core.action import Action
 from burnish.core.decoding import json_object
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.guide import Prior
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.files import LineFile, read_json_lines, write_atomically
-from burnish.learning.portfolio.candidates import PARENTS, next_candidates
-from burnish.learning.portfolio.costs import log_ratios
-from burnish.learning.portfolio.cover import MOST, OVERHEAD
-from burnish.learning.portfolio.measure import CostsAndSeconds, measure_reference, measure_traces
-from burnish.learning.portfolio.portfolio import Generation, Portfolio
-from burnish.learning.portfolio.seconds import relative_seconds
+from burnish.learning.portfolio.costs import (
+    CostsAndSeconds,
+    log_ratios,
+    measure_reference,
+    measure_traces,
+    relative_seconds,
+)
+from burnish.learning.portfolio.portfolio import MOST, OVERHEAD, Generation, Portfolio
 from burnish.learning.training.collect import LIMITS
+from burnish.search.mutation import cross, mutate
 from burnish.workers.worker import Worker
 
 SURVIVORS = 24  # most candidates that are tried on all programs
 SCREEN = 32  # programs that all candidates are tried on; the survivors are then tried on the others
 CARRIED = 200  # most sequences that are tried on programs added later
 CHUNK = 16  # programs that are checked together, until there are enough
+CANDIDATES = 96  # of a generation; up to twice as many if entries are removed
+TRIES = 50  # draws per candidate, to find sequences that were not tried yet
+PARENTS = 64  # sequences of the portfolio that are varied, beside the reference
+LONGEST = 14  # entries of a candidate
+MOST_CHANGES = 2  # changed entries of a parent
+UNIFORM = 0.1  # share of the uniform distribution in every row, so that no action has probability 0
+PSEUDOCOUNT = 4.0  # weight of the unigram distribution in every row, in observations
 
 
 @dataclass(frozen=True)
 class PortfolioSetup:
-    """Settings of the measurements."""
+    """Settings of the evolution and of its measurements."""
 
     task: Task
     objective: str
     jobs: int  # programs in parallel
+    count: int  # programs to evolve on: the first that can be opened and are not too slow
+    slowest: float  # seconds that the reference may take on a program
+    generations: int  # including those in the state file
+    seed: int = 0  # of the candidates
     left_out: tuple[str, ...] = ()  # prefixes of actions that no sequence may have: they are for single sites
 
     @property
@@ -60,8 +77,8 @@ class PortfolioSetup:
         """Return the entries whose actions are not left out."""
         return tuple(text for text in entries if not text.startswith(self.left_out))
 
-    def suitable(self, programs: Sequence[Program], count: int, slowest: float) -> list[tuple[str, float]]:
-        """Return the first `count` programs whose reference takes at most `slowest` seconds: (name, cost)."""
+    def suitable(self, programs: Sequence[Program], count: int) -> list[tuple[str, float]]:
+        """Return the first `count` programs whose reference is not too slow: (name, cost)."""
 
         def one(program: Program) -> tuple[str, float] | None:
             try:
@@ -69,7 +86,7 @@ class PortfolioSetup:
                     (cost,), seconds = measure_reference(self.task, program, [self.objective], worker)
             except (CompilerCrash, ProgramError):
                 return None
-            return (program.name, cost) if seconds <= slowest else None
+            return (program.name, cost) if seconds <= self.slowest else None
 
         found: list[tuple[str, float]] = []
         with ThreadPoolExecutor(self.jobs) as pool:
@@ -93,35 +110,17 @@ class PortfolioSetup:
         return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
 
 
-@dataclass(frozen=True)
-class PortfolioEffort:
-    """Number of programs to evolve on, and of generations."""
-
-    count: int  # programs: the first that can be opened and are not too slow
-    slowest: float  # seconds that the reference may take on a program
-    generations: int  # including those in the state file
-    seed: int = 0  # of the candidates
-
-
 def evolve(
-    setup: PortfolioSetup,
-    programs: Sequence[Program],
-    first: Sequence[Trace],
-    state: Path,
-    effort: PortfolioEffort,
+    setup: PortfolioSetup, programs: Sequence[Program], first: Sequence[Trace], state: Path
 ) -> Iterator[Portfolio]:
     """Measure a first generation of sequences, then evolve; yield one growing portfolio every generation.
 
     A killed run continues after its last generation. If the state file has fewer programs than
-    `effort.count`, its best sequences are the first generation on all programs. Two runs may differ, because
+    `setup.count`, its best sequences are the first generation on all programs. Two runs may differ, because
     choices depend on measured times.
 
-    Args:
-        setup: Settings of the measurements.
-        programs: Programs of the training split.
-        first: The first generation, beginning with the reference.
-        state: File of JSON lines: one with the programs and their references, then one for each generation.
-        effort: Numbers of programs and generations.
+    `first` begins with the reference. The state file has a JSON line with the programs and their references,
+    then one for each generation.
 
     Raises:
         InputError: the state file has other programs or another objective.
@@ -132,19 +131,19 @@ def evolve(
         raise InputError(
             f"{state}: evolved for {evolved_for}, expected {setup.objective}; choose another file"
         )
-    if head["count"] < effort.count:
-        head, rows = _widened(setup, head, rows, programs, effort)
+    if head["count"] < setup.count:
+        head, rows = _widened(setup, head, rows, programs)
         lines = [json.dumps(line) + "\n" for line in (head, *rows)]
         write_atomically(state, "".join(lines).encode())
     chosen = _named(programs, head["programs"], state)
     portfolio = _portfolio(head, rows)
     if rows:
         yield portfolio
-    for number in range(len(rows), effort.generations):
+    for number in range(len(rows), setup.generations):
         if number == 0:
             generation = setup.measure(chosen, list(dict.fromkeys(map(setup.without, first))))
         else:
-            generation = _race(setup, portfolio, chosen, np.random.default_rng((effort.seed, number)))
+            generation = _race(setup, portfolio, chosen, np.random.default_rng((setup.seed, number)))
         with closing(LineFile(state, keep=True)) as file:
             file.append(json.dumps(generation.line()))
         portfolio.add(generation)
@@ -156,18 +155,17 @@ def _widened(
     head: dict[str, Any],
     rows: Sequence[dict[str, Any]],
     programs: Sequence[Program],
-    effort: PortfolioEffort,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the lines of a state file with more programs, on which the best sequences so far are tried."""
     others = [program for program in programs if program.name not in head["programs"]]
-    found = setup.suitable(others, effort.count - len(head["programs"]), effort.slowest)
+    found = setup.suitable(others, setup.count - len(head["programs"]))
     if not head["programs"] and not found:
         raise InputError(
-            f"on none of the programs does {setup.task.reference} take {effort.slowest:g} s or less"
+            f"on none of the programs does {setup.task.reference} take {setup.slowest:g} s or less"
         )
     wider = {
         "objective": setup.objective,
-        "count": effort.count,
+        "count": setup.count,
         "programs": head["programs"] + [name for name, _ in found],
         "references": head.get("references", []) + [cost for _, cost in found],
     }
@@ -236,13 +234,8 @@ def _worth(
 ) -> NDArray[np.float64]:
     """Return the larger of n sequences' marginal gains per time, as an addition or in the parent's place.
 
-    In the parent's place, the parent's own marginal gain per time is subtracted.
-
-    Args:
-        portfolio: The portfolio so far.
-        tried: The n sequences, measured on some of the programs.
-        parents_of: The n parents' numbers in the portfolio.
-        few: Indices of those programs.
+    In the parent's place, the parent's own marginal gain per time is subtracted. The sequences were
+    tried on the programs with the indices `few`; `parents_of` are the parents' numbers in the portfolio.
     """
     known = portfolio.log_ratios[:, few].clip(0, MOST)
     time = OVERHEAD + portfolio.relative_seconds[:, few].mean(axis=1)
@@ -258,3 +251,101 @@ def _worth(
         own = np.maximum(known[parent] - others, 0).sum() / time[parent]
         worth[i] = max(worth[i], np.maximum(gains[i] - others, 0).sum() / times[i] - own)
     return worth
+
+
+def next_candidates(
+    actions: Sequence[str], portfolio: Portfolio, rng: np.random.Generator
+) -> tuple[list[int], list[Trace]]:
+    """Return the parents' numbers in the portfolio, and untried sequences that vary those parents.
+
+    Parents are the sequences that add most, and the reference, because sequences that begin with the
+    reference take little time.
+    """
+    numbers, added = portfolio.numbers(PARENTS)
+    numbers, added = [0, *numbers], [max(added, default=1.0), *added]
+    parents = [portfolio.traces[i] for i in numbers]
+    known = {*portfolio.traces, *portfolio.dropped, ()}
+    parents_of, candidates = [], []
+
+    def add(child: Trace, parent: int) -> None:
+        if child not in known:
+            known.add(child)
+            parents_of.append(numbers[parent])
+            candidates.append(child)
+
+    if portfolio.generations % 2:
+        for parent, trace in enumerate(parents):
+            for at in range(len(trace)):
+                add(trace[:at] + trace[at + 1 :], parent)
+        if candidates:
+            return parents_of[: 2 * CANDIDATES], candidates[: 2 * CANDIDATES]
+    variation = Variation(fit_prior(actions, zip(parents, added, strict=True)), rng)
+    shares = np.array(added) + 0.03 * max(added)
+    shares /= shares.sum()
+    for _ in range(TRIES * CANDIDATES):  # few actions and short parents may not have enough variations
+        if len(candidates) == CANDIDATES:
+            break
+        parent, other = rng.choice(len(parents), size=2, p=shares)
+        add(variation.candidate(parents[parent], parents[other])[:LONGEST], parent)
+    return parents_of, candidates
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Random variation of sequences, with a prior over successive actions."""
+
+    prior: Prior
+    rng: np.random.Generator
+
+    @cached_property
+    def by_kind(self) -> dict[str, list[str]]:
+        """The actions of each kind."""
+        kinds: dict[str, list[str]] = {}
+        for action in self.prior.actions:
+            kinds.setdefault(Action.parse(action).kind, []).append(action)
+        return kinds
+
+    def candidate(self, parent: Trace, other: Trace) -> Trace:
+        """Cross or join two sequences, or change one or two entries of `parent`."""
+        kind = self.rng.random()
+        if kind < 0.1:
+            return parent + other
+        if kind < 0.4:
+            crossed = cross(parent, other, self.rng)
+            return crossed if self.rng.random() < 0.6 else self.mutant(crossed)
+        return self.mutant(parent)
+
+    def mutant(self, trace: Trace) -> Trace:
+        """Insert, remove, replace or move an entry, or choose another action of its kind; once or twice."""
+        longest = len(trace) + MOST_CHANGES
+        return mutate(trace, self._draw, self.rng, longest=longest, most=MOST_CHANGES, by_kind=self.by_kind)
+
+    def _draw(self, before: Sequence[str]) -> str:
+        if self.rng.random() < 0.5:
+            return self.prior.draw(before[-1] if before else "", self.rng)
+        return self.prior.actions[int(self.rng.integers(len(self.prior.actions)))]
+
+
+def fit_prior(actions: Sequence[str], traces: Iterable[tuple[Trace, float]]) -> Prior:
+    """Fit a bigram model, smoothed by the unigrams and these by the uniform distribution.
+
+    (Dirichlet smoothing: MacKay and Peto 1995, equation 22.)
+
+    Args:
+        actions: The n actions.
+        traces: Each with its weight, such as its log ratio. The mean weight counts as one observation; traces
+            with a weight of 0 or below are ignored.
+    """
+    index = {action: i for i, action in enumerate(actions)}
+    kept = [(trace, weight) for trace, weight in traces if weight > 0]
+    mean = sum(weight for _, weight in kept) / max(len(kept), 1)
+    counts = np.zeros((1 + len(actions), len(actions)))
+    for trace, weight in kept:
+        before = 0
+        for action in trace:
+            counts[before, index[action]] += weight / mean
+            before = 1 + index[action]
+    alone = counts.sum(axis=0) + 1 / len(actions)
+    alone /= alone.sum()
+    rows = (counts + PSEUDOCOUNT * alone) / (counts.sum(axis=1, keepdims=True) + PSEUDOCOUNT)
+    return Prior(tuple(actions), (1 - UNIFORM) * rows + UNIFORM / len(actions))

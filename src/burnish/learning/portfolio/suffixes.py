@@ -26,7 +26,7 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
 from burnish.files import LineFile, read_json_lines
-from burnish.learning.portfolio.cover import greedy_cover
+from burnish.learning.portfolio.portfolio import greedy_cover
 from burnish.learning.training.collect import LIMITS
 from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
@@ -69,13 +69,8 @@ def learn_suffixes(
     The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond the
     savings of better suffixes of the same round. A killed run continues with the missing programs.
 
-    Args:
-        setup: Settings of the learning.
-        programs: Programs of the training split.
-        state: File of JSON lines, one for each program.
-        jobs: Programs in parallel.
-        seed: Seed of the variations.
-        progress: Called with a program's name, the share of its cost saved, and the number of rows so far.
+    The state file has a JSON line for each program; `jobs` programs are tried in parallel. `progress` gets
+    a program's name, the share of its cost saved, and the number of rows so far.
     """
     rows = read_json_lines(state, json_object, appended=True)
     file = LineFile(state, keep=True)

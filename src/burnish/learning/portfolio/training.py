@@ -27,12 +27,10 @@ from numpy.typing import NDArray
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
-from burnish.learning.portfolio.cover import by_gain_for_time, greedy_cover
-from burnish.learning.portfolio.evolve import PortfolioEffort, PortfolioSetup, evolve
+from burnish.learning.portfolio.costs import CostTable, TableSetup, fill, fit_time, reached
+from burnish.learning.portfolio.evolve import PortfolioSetup, evolve, fit_prior
 from burnish.learning.portfolio.network import SequenceValueLearner, SequenceValuesConfig
-from burnish.learning.portfolio.prior import fit_prior
-from burnish.learning.portfolio.seconds import fit_time, reached
+from burnish.learning.portfolio.portfolio import by_gain_for_time, greedy_cover
 from burnish.learning.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.collect import WORTH_KEEPING, Found, collect, problems_of
@@ -217,20 +215,18 @@ class SequenceValuesTraining(ConfiguredTraining):
         reference = self.task.hints.first_trace
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
-        setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
-        effort = PortfolioEffort(
+        setup = PortfolioSetup(
+            self.task,
+            self.objective,
+            self.jobs,
             count=self.plan.portfolio_programs,
             slowest=self.plan.slowest,
             generations=self.plan.generations,
             seed=self.config.run.seed,
+            left_out=self.plan.left_to_sites,
         )
-        for portfolio in evolve(
-            setup,
-            self.programs,
-            first,
-            self.state / f"portfolio-{_file_name(self.objective)}.jsonl",
-            effort,
-        ):
+        state = self.state / f"portfolio-{_file_name(self.objective)}.jsonl"
+        for portfolio in evolve(setup, self.programs, first, state):
             chosen, added = portfolio.chosen(self.plan.size)
             yield {"portfolio": len(portfolio.traces), "portfolio/ratio": math.exp(sum(added))}
         others = [trace for name in self.plan.also for trace in self._of_policy(name)]

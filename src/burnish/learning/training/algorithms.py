@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +21,11 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Location of a learner and its configuration."""
+    """Location of a learner; the fields of its `{learner}Config` are the keys of [algorithm]."""
 
     module: str
     learner: str
     imitates: bool = False  # it learns from demonstrations
-
-    @property
-    def settings(self) -> str:
-        """Name of the configuration's dataclass, whose fields are the keys of [algorithm]."""
-        return f"{self.learner}Config"
 
 
 LEARNERS: dict[str, Algorithm] = {
@@ -69,8 +64,7 @@ def open_training(config: Config, folder: Path, note: Note) -> Training:
     known = trainings_of(named_task(config))
     if name not in known:
         raise UnknownName(f"{config.name}: algorithm.name: {UnknownName.among('algorithm', name, known)}")
-    module, _, function = known[name].partition(":")
-    make: Callable[[Config, Path, Note], Training] = getattr(importlib.import_module(module), function)
+    make: Callable[[Config, Path, Note], Training] = pkgutil.resolve_name(known[name])
     return make(config, folder, note)
 
 
@@ -83,7 +77,7 @@ def settings_of(config: Config) -> tuple[Algorithm, Any]:
     """
     table = dict(config.algorithm)
     algorithm = LEARNERS[table.pop("name")]
-    kind = getattr(importlib.import_module(algorithm.module), algorithm.settings)
+    kind = pkgutil.resolve_name(f"{algorithm.module}:{algorithm.learner}Config")
     return algorithm, from_table(kind, table, f"{config.name}: algorithm")
 
 

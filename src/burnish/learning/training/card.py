@@ -32,16 +32,7 @@ def write_card(
     more: Mapping[str, Any],
     command: str,
 ) -> Path:
-    """Write the card of a policy.
-
-    Args:
-        policy: The policy's file.
-        config: The training's configuration.
-        best: Iteration and validation metrics of the policy.
-        last: State at the end of the training.
-        more: Entries from the training: task, actions, observation, programs, ...
-        command: The command that trained it.
-    """
+    """Write the card of a policy's file; `more` has the training's entries: task, actions, programs, ..."""
     card = {
         "card": CARD_VERSION,
         "file": policy.name,

@@ -74,10 +74,7 @@ def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
 
     Neighbours in a corpus belong to one project, and environments should not play them one after the other.
 
-    Args:
-        sources: The sources.
-        where: The table of the configuration, for errors: "programs".
-        task: The task that opens the programs and defines their variants.
+    `where` is the table of the configuration, for errors: "programs".
 
     Raises:
         InputError: a reference has no programs, or a source that is not a corpus has limits on sizes.

@@ -82,11 +82,8 @@ def make_demonstrations(
     The budget is in evaluations, so the same seed finds the same traces. Entries without which a trace costs
     no more are dropped.
 
-    Args:
-        path: File of JSON lines, in the format of `burnish.learning.training.collect`.
-        programs: Training programs.
-        setup: Settings of the search.
-        note: Called with a text that reports how many programs are done.
+    `path` has the format of burnish.learning.training.collect. `note` is called with a text that reports how
+    many programs are done.
 
     Raises:
         UnknownName, InputError: see `open_search`.
@@ -114,8 +111,7 @@ def make_demonstrations(
             if program.digest not in known:
                 known[program.digest] = found
                 file.append(found.to_json())
-            shown = replace(found, trace=trace)
-            demonstrations.append(demonstration_of(shown, program, setup.expert.idle))
+            demonstrations.append(demonstration_of(replace(found, trace=trace), program, setup.expert.idle))
     return demonstrations
 
 

@@ -36,14 +36,9 @@ def export(
     described: Mapping[str, Any],
     play: Callable[[Actor], list[Played]],
 ) -> tuple[Path, dict[str, Any]]:
-    """Write a policy and validate the file: (path, the results for the card).
+    """Write a policy, with further facts, and validate the file: (path, the results for the card).
 
-    Args:
-        policy: The trained policy.
-        actions: The actions that it chooses among.
-        folder: The folder of the file.
-        described: Further facts to store in the file.
-        play: Plays the validation programs with an actor.
+    `play` plays the validation programs with an actor.
     """
     if isinstance(policy, QTable):
         path = folder / "policy.npz"

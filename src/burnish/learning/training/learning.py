@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import importlib
+import pkgutil
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class PolicyTraining(ConfiguredTraining):
                 ),
             )
             self.seen = self._see(note)
-            learner = getattr(importlib.import_module(self.algorithm.module), self.algorithm.learner)
+            learner = pkgutil.resolve_name(f"{self.algorithm.module}:{self.algorithm.learner}")
             more = {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
             self.learner = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
         except BaseException:

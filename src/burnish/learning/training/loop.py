@@ -28,8 +28,7 @@ from burnish.learning.training.checkpoint import (
     save_checkpoint,
 )
 from burnish.learning.training.config import Config, config_of, difference
-from burnish.learning.training.plot import plot_log
-from burnish.learning.training.track import LOG, JsonLines, Row, Tracker, open_trackers
+from burnish.learning.training.track import LOG, JsonLines, Row, Tracker, open_trackers, plot_log
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 
 CONFIG = "config.json"
@@ -106,13 +105,9 @@ def train(
     open_training: Callable[[Config, Path, Callable[[str], None]], Training],
     listener: Listener = Listener(),
 ) -> TrainingOutcome:
-    """Train, or continue from the checkpoint in the folder.
+    """Train, or continue from the checkpoint in the folder, which is created if needed.
 
-    Args:
-        config: The training's configuration.
-        folder: The run's folder, which is created if needed.
-        open_training: Opens the training, given the configuration, the folder and `listener.note`.
-        listener: Callbacks of the run.
+    `open_training` is given the configuration, the folder and `listener.note`.
 
     Raises:
         InputError: the folder has a run of another configuration, or another process trains there; or the

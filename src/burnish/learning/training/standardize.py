@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,7 @@ def default_observations(
 ) -> Observations:
     """Return observations under the compiler's own decisions, on programs or as read from a file."""
     run, table = config.run, config.environment
-    module, _, function = task.policies.default_observations.partition(":")
-    traces = getattr(importlib.import_module(module), function)
+    traces = pkgutil.resolve_name(task.policies.default_observations)
     source = programs if run.standardize_on == DEFAULT else Path(run.standardize_on)
     observation = table.observation or next(iter(task.observations))
     found: Observations = traces(task, source, observation, most=run.standardize_steps, limits=limits)
@@ -56,13 +55,7 @@ def default_observations(
 
 
 def random_observations(envs: VectorEnv, steps: int, seed: int) -> Observations:
-    """Return the observations of whole episodes of random legal actions.
-
-    Args:
-        envs: The environments, which are reset.
-        steps: Fewest steps of each environment.
-        seed: Seed of programs and actions.
-    """
+    """Return the observations of whole episodes of random legal actions: at least `steps` by environment."""
     rngs = [np.random.default_rng((seed, i)) for i in range(envs.num_envs)]
 
     def act(

@@ -86,13 +86,8 @@ def hold_out(
 ) -> tuple[list[Held], list[str]]:
     """Measure programs as they are and under the task's reference.
 
-    Args:
-        task: The task, which names the reference.
-        programs: Programs to validate on.
-        objective: Name of the measured objective.
-        limits: Limits of the worker process.
-        actions: Actions, one of which must be legal at first; by default all, on the whole program.
-        note: Called with the number of finished programs, and of all.
+    One of `actions`, by default all on the whole program, must be legal at first. `note` is called with the
+    number of finished programs, and of all.
 
     Returns:
         The usable programs; and for each other program its name and the reason.
@@ -130,12 +125,7 @@ def play_all(
     """Play every program once, with the most probable action in each state: see greedy_play.
 
     Each environment acts on its own as soon as it is ready, so results do not depend on the others.
-
-    Args:
-        actor: The policy that acts.
-        held: The programs.
-        make: Makes an environment that plays the given programs in a cycle.
-        count: Number of environments at a time.
+    `make` returns an environment that plays the given programs in a cycle; there are `count` at a time.
     """
     programs = [item.program for item in held]
     number_of = {id(program): number for number, program in enumerate(programs)}
@@ -235,7 +225,6 @@ class Greedy:
         """Return a legal action; once all legal actions are excluded, all are allowed again.
 
         Args:
-            observation: The current observation.
             mask: bool[n]; True: legal. At least one is.
             question: The site that the compiler asks about; "" if it asks nothing.
         """
