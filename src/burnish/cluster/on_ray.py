@@ -56,7 +56,7 @@ class RayEngine:
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise InputError(f"--on ray: {address}: {str(error).splitlines()[0]}") from None
         self.folder = folder
-        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        resources: dict[str, float] = ray.cluster_resources()
         self.slots = slots or max(1, int(resources.get("CPU", 1)))
         self.most = 256
         options = {"num_cpus": 1, "max_retries": 0, **settings}
