@@ -7,7 +7,7 @@ whole episodes are played, so that an iteration does not depend on the environme
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,6 +133,17 @@ def normalized(advantages: Tensor) -> Tensor:
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
 
+METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction")
+"""Metrics of a gradient step."""
+
+
+def explained_variance(returns: Tensor, values: Tensor) -> float:
+    """Return 1 - var(returns - values) / var(returns), and 0 if all returns are equal."""
+    spread = returns.var(correction=0)
+    missed = (returns - values).var(correction=0)
+    return 1 - float(missed / spread) if spread > 0 else 0.0
+
+
 SAVED = Saved("ppo", ("policy", "optimizer", "averages"))
 
 
@@ -156,6 +167,8 @@ class PPO:
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5)
         self.averages = MovingAverages(self.config.moving_average)
         self.iterations = self.steps = self.episodes = 0
+        self.environments = envs.num_envs  # of all learners; a learner's own begin with the first
+        self.first = 0
 
     def iterate(self) -> dict[str, float]:
         """Play episodes in all environments, and train on them for some epochs."""
@@ -164,13 +177,12 @@ class PPO:
         with seeded_torch(self.seed, self.iterations):
             self.policy.eval()
             played = self._play()
-            batch = self.batch(self.averages.rewarded(played))
+            batch = self.batch(self._rewarded(played))
             self.policy.train()
-            losses = self.update(batch, generator(self.seed, self.iterations, self.envs.num_envs))
-        self.steps += len(batch.actions)
-        self.episodes += len(played)
+            losses = self.update(batch, generator(self.seed, self.iterations, self.environments))
+        metrics = self._count(played)
         rate = self.optimizer.param_groups[0]["lr"]
-        return SAVED.counted(self) | summary(played) | losses | {"learning_rate": rate}
+        return SAVED.counted(self) | metrics | losses | {"learning_rate": rate}
 
     def batch(self, played: Sequence[Episode]) -> RolloutBatch:
         """Return the training batch of episodes whose notes are log-probability and value."""
@@ -179,7 +191,7 @@ class PPO:
         last = np.cumsum([len(episode) for episode in played]) - 1
         terminated, over = np.zeros((2, len(values)), dtype=bool)
         over[last] = True
-        terminated[last] = [episode.terminated or not self.config.bootstrap for episode in played]
+        terminated[last] = [e.terminated or not (self.config.bootstrap or e.cut) for e in played]
         next_values = np.append(values[1:], 0.0)
         cut = np.flatnonzero(over & ~terminated)
         if len(cut):
@@ -202,23 +214,8 @@ class PPO:
 
     def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
         """Take a gradient step on each minibatch of each epoch; return the means of the metrics."""
-        config, seen, size = self.config, [], len(batch.actions)
-        rows = self._rows(batch.observations)
-        stop = False
-        for _ in range(config.epochs):
-            order = torch.from_numpy(rng.permutation(size))
-            for chosen in torch.split(order, config.minibatch):
-                loss, measured = self._loss(rows(chosen), batch, chosen.to(batch.actions.device))
-                kl = measured["kl"].item()
-                if stop := config.target_kl is not None and kl > 1.5 * config.target_kl:
-                    break
-                norm = descend(self.optimizer, loss, self.policy, max_norm=config.max_gradient_norm)
-                seen.append(measured | {"gradient_norm": norm})
-            if stop:
-                break
-        spread = batch.returns.var(correction=0)
-        missed = (batch.returns - batch.values).var(correction=0)
-        explained = 1 - float(missed / spread) if spread > 0 else 0.0
+        seen = list(self._steps(batch, rng))
+        explained = explained_variance(batch.returns, batch.values)
         return means(seen) | {"explained_variance": explained, "updates": float(len(seen))}
 
     def state_dict(self) -> dict[str, Any]:
@@ -228,6 +225,38 @@ class PPO:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the state of another learner."""
         SAVED.load(self, state)
+
+    def _steps(self, batch: RolloutBatch, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
+        """Take the gradient steps; yield the metrics of each."""
+        config, size = self.config, len(batch.actions)
+        rows = self._rows(batch.observations)
+        for _ in range(config.epochs):
+            order = torch.from_numpy(rng.permutation(size))
+            for chosen in torch.split(order, config.minibatch):
+                advantages = self._scaled(batch.advantages[chosen])
+                loss, measured = self._loss(rows(chosen), batch, chosen, advantages)
+                if self._is_far(measured):
+                    return
+                norm = descend(self.optimizer, loss, self.policy, max_norm=config.max_gradient_norm)
+                yield measured | {"gradient_norm": norm}
+
+    def _is_far(self, measured: Mapping[str, Tensor]) -> bool:
+        """Return whether the policy has moved so far that an iteration's updates end."""
+        limit = self.config.target_kl
+        return limit is not None and measured["kl"].item() > 1.5 * limit
+
+    def _scaled(self, advantages: Tensor) -> Tensor:
+        return normalized(advantages) if self.config.normalize_advantages else advantages
+
+    def _rewarded(self, played: Sequence[Episode]) -> list[Episode]:
+        """Return the episodes with the rewards to learn from."""
+        return self.averages.rewarded(played)
+
+    def _count(self, played: Sequence[Episode]) -> dict[str, float]:
+        """Count an iteration's steps and episodes, and return their metrics."""
+        self.steps += sum(map(len, played))
+        self.episodes += len(played)
+        return summary(played)
 
     def _play(self) -> list[Episode]:
         """Return an iteration's episodes."""
@@ -243,7 +272,8 @@ class PPO:
         self,
     ) -> Callable[[Sequence[int], list[Any], NDArray[np.bool_]], tuple[NDArray[np.int64], Notes]]:
         """Return an actor that draws actions and notes their log-probabilities and the values."""
-        rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
+        numbers_of_all = range(self.first, self.first + self.envs.num_envs)
+        rngs = [generator(self.seed, self.iterations, number) for number in numbers_of_all]
         device = self.policy.encoder.device
 
         def act(
@@ -277,26 +307,21 @@ class PPO:
                 return lambda chosen: whole[chosen.to(whole.device)]
         return lambda chosen: self.policy.collate([observations[i] for i in chosen.tolist()])
 
-    def _loss(self, rows: Any, batch: RolloutBatch, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _loss(
+        self, rows: Any, batch: RolloutBatch, chosen: Tensor, advantages: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a minibatch, and its metrics; all are means over the chosen steps."""
         config, masks, before = self.config, batch.masks[chosen], batch.log_probs[chosen]
         found, values = self.policy.evaluate(rows, masks)
         log_probs = found.gather(1, batch.actions[chosen, None]).squeeze(1)
-        advantages = batch.advantages[chosen]
-        if config.normalize_advantages:
-            advantages = normalized(advantages)
         of_policy = policy_loss(log_probs, before, advantages, config.clip)
         of_value = value_loss(values, batch.values[chosen], batch.returns[chosen], config.value_clip)
         disorder = entropy(found, masks).mean()
         loss = of_policy + config.value_coefficient * of_value - config.entropy_coefficient * disorder
         with torch.no_grad():
-            measured = {
-                "loss/policy": of_policy,
-                "loss/value": of_value,
-                "entropy": disorder,
-                "kl": kl_divergence(log_probs, before),
-                "clip_fraction": ((log_probs - before).exp() - 1).abs().gt(config.clip).float().mean(),
-            }
-        return loss, {name: value.detach() for name, value in measured.items()}
+            clipped = ((log_probs - before).exp() - 1).abs().gt(config.clip).float().mean()
+            measured = of_policy, of_value, disorder, kl_divergence(log_probs, before), clipped
+        return loss, {name: value.detach() for name, value in zip(METRICS, measured, strict=True)}
 
     def _set_learning_rate(self) -> None:
         rate = self.config.learning_rate

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from burnish.core.view import Mask
 from burnish.envs.env import Next
 from burnish.envs.vector import VectorEnv
 
+STOP_SECONDS = 0.05
 Notes = NDArray[np.float64]
 Act = Callable[[Sequence[int], list[Any], NDArray[np.bool_]], tuple[NDArray[np.int64], Notes]]
 """From the numbers, observations and masks bool[B, n] of B environments to actions int64[B], notes [B, k]."""
@@ -40,6 +41,7 @@ class Episode:
     terminated: bool = False  # no action was legal any more, or the compiler crashed
     truncated: bool = False
     crashed: bool = False
+    cut: bool = False  # play stopped before the episode was over; it counts as truncated
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -48,6 +50,11 @@ class Episode:
     def over(self) -> bool:
         """True if the episode has ended."""
         return self.terminated or self.truncated
+
+    def cut_here(self) -> Episode:
+        """Return the episode as it is, without an action whose step has not ended."""
+        done = len(self)
+        return replace(self, actions=self.actions[:done], notes=self.notes[:done], truncated=True, cut=True)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,7 @@ def play(
     seed: int,
     together: int = 1,
     early_end: EarlyEnd | None = None,
+    stop: Callable[[int], bool] | None = None,
 ) -> list[Episode]:
     """Reset the environments and play whole episodes, until each environment has played `steps` steps.
 
@@ -97,6 +105,8 @@ def play(
         together: Number of environments in a group.
         early_end: Rule that ends the play early. Unfinished episodes are then left out and their compilers
             killed. The first finished episode is always awaited.
+        stop: Called with the number of steps so far, at least every STOP_SECONDS; True ends the play.
+            Unfinished episodes are then cut, and their compilers killed.
 
     Returns:
         Episodes in the order of their environments, then of time.
@@ -121,8 +131,9 @@ def play(
             return math.inf
         return begin + early_end.after(1 - sum(map(len, groups)) / envs.num_envs)
 
-    while any(groups) and time.monotonic() < end():
-        for i, step in envs.ready(end()):
+    stopped = False
+    while any(groups) and not stopped and time.monotonic() < end():
+        for i, step in envs.ready(min(end(), time.monotonic() + STOP_SECONDS) if stop else end()):
             group, ready = groups[i // together], waiting[i // together]
             if not _record(played[i], step):
                 ready.add(i)
@@ -131,8 +142,13 @@ def play(
             else:
                 group.remove(i)
             _go_on(envs, act, group, ready, played)
+        stopped = stop is not None and stop(sum(len(episode) for one in played for episode in one))
     envs.give_up()
-    return list(_over(played))
+    if not stopped:
+        return list(_over(played))
+    return [
+        episode if episode.over else episode.cut_here() for one in played for episode in one if len(episode)
+    ]
 
 
 def _over(played: Sequence[Sequence[Episode]]) -> Iterator[Episode]:
@@ -140,10 +156,11 @@ def _over(played: Sequence[Sequence[Episode]]) -> Iterator[Episode]:
 
 
 def summary(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the metrics of episodes: means of return and length, and the number of crashes."""
+    """Return the metrics of episodes: means of return and length without those cut, and the crashes."""
+    whole = [episode for episode in episodes if not episode.cut]
     return {
-        "return": float(np.mean([sum(episode.rewards) for episode in episodes])),
-        "length": float(np.mean([len(episode) for episode in episodes])),
+        "return": float(np.mean([sum(episode.rewards) for episode in whole])) if whole else math.nan,
+        "length": float(np.mean([len(episode) for episode in whole])) if whole else math.nan,
         "crashes": float(sum(episode.crashed for episode in episodes)),
     }
 

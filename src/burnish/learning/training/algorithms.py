@@ -30,6 +30,7 @@ class Algorithm:
 
 LEARNERS: dict[str, Algorithm] = {
     "ppo": Algorithm("burnish.learning.agents.ppo", "PPO"),
+    "dd-ppo": Algorithm("burnish.learning.agents.dd_ppo", "DDPPO"),
     "sac": Algorithm("burnish.learning.agents.sac", "SAC"),
     "dqn": Algorithm("burnish.learning.agents.dqn", "DQN"),
     "td": Algorithm("burnish.learning.agents.td", "TD"),
