@@ -11,7 +11,7 @@ from typing import Any
 
 from burnish.cluster.content import pack, unpack
 from burnish.cluster.engine import Batch, Ended
-from burnish.cluster.shards import Outcome, attempt, is_done, own_core, store
+from burnish.cluster.shards import Outcome, attempt, is_done, store
 from burnish.core.errors import InputError, MissingTool, install
 
 LOCAL = "local"
@@ -116,5 +116,4 @@ def _do(packed: bytes, contents: Mapping[str, Any]) -> list[Outcome]:
     import ray
 
     batch: Batch = unpack(packed, lambda digest: ray.get(contents[digest]))
-    with own_core():
-        return [attempt(shard) for shard in batch]
+    return [attempt(shard) for shard in batch]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.cluster.engine import Batch, Engine
-from burnish.cluster.shards import FAILURES, RESULTS, Outcome, Shard, failure_of, is_done, store
+from burnish.cluster.shards import FAILURES, Outcome, Shard, failure_of, is_done, make_folder, store
 from burnish.core.errors import InputError
 
 BATCHES_PER_SLOT = 4  # so that a slot with quick shards takes more of them
@@ -60,11 +60,7 @@ def run_shards(
     twice = [name for name, count in Counter(shard.name for shard in shards).items() if count > 1]
     if twice:
         raise InputError(f"two shards have the name {twice[0]}; expected one for each piece of work")
-    try:
-        for part in (RESULTS, FAILURES):
-            (folder / part).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot write there: {error.strerror}") from None
+    make_folder(folder)
     state = _State(engine, folder, len(shards))
     try:
         yield from state.begin(shards)

@@ -37,11 +37,13 @@ class Shard:
         name: Its name, unique in its run: letters, digits and `._@+-`.
         work: An importable function. Its value must be JSON, and depend on the arguments only.
         arguments: The arguments, which must be picklable.
+        pinned: Whether it works on one core, which it has for itself; otherwise it takes all it may.
     """
 
     name: str
     work: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+    pinned: bool = True
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -57,10 +59,24 @@ class Outcome:
     failure: str = ""  # a traceback
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        for part in (RESULTS, FAILURES):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write there: {error.strerror}") from None
+
+
 def attempt(shard: Shard) -> Outcome:
     """Do a shard's work; an exception is its failure, except Ctrl-C and exits."""
     try:
-        value = shard.work(*shard.arguments)
+        with own_core() if shard.pinned else contextlib.nullcontext():
+            value = shard.work(*shard.arguments)
         return Outcome(shard.name, json.dumps({"machine": _native.host_machine().cpu, "value": value}))
     except Exception:
         return Outcome(shard.name, failure=traceback.format_exc())
@@ -80,12 +96,11 @@ def store(folder: Path, outcome: Outcome) -> None:
 
 
 def do(shards: Sequence[Shard], folder: Path) -> Iterator[str]:
-    """Do the shards that are not done, one after the other on one core, and yield their names."""
-    with own_core():
-        for shard in shards:
-            if not is_done(folder, shard.name):
-                store(folder, attempt(shard))
-            yield shard.name
+    """Do the shards that are not done, one after the other, and yield their names."""
+    for shard in shards:
+        if not is_done(folder, shard.name):
+            store(folder, attempt(shard))
+        yield shard.name
 
 
 def is_done(folder: Path, name: str) -> bool:

@@ -43,7 +43,11 @@ LEARNERS: dict[str, Algorithm] = {
 OF_LEARNERS = "burnish.learning.training.learning:PolicyTraining"
 """The training of LEARNERS, as "module:function" of (config, folder, note) -> Training."""
 
+RANKED = "burnish.learning.training.ranked:RankedTraining"
+"""The training of learners that run as several ranks."""
+
 TRAININGS: dict[str, str] = {
+    "dd-ppo": RANKED,
     "sequence-values": "burnish.learning.portfolio.training:SequenceValuesTraining",
 }
 """Other kinds of training, by name; a task may define further kinds."""

@@ -46,7 +46,7 @@ from burnish.learning.training.standardize import (
     standardize,
 )
 from burnish.learning.training.tables import from_table
-from burnish.learning.training.validation import Played, hold_out, measure, play_all, with_choices
+from burnish.learning.training.validation import Held, Played, hold_out, measure, play_all, with_choices
 from burnish.policies.choose import Actor
 
 
@@ -84,20 +84,11 @@ class PolicyTraining(ConfiguredTraining):
             self.programs = with_choices(self.programs, self.task, self.space, self.limits)
         self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
         try:
-            self.held, self.left_out = hold_out(
-                self.task,
-                self.validation,
-                self.objective,
-                limits=self.limits,
-                actions=self.space,
-                note=lambda done, total: note(
-                    f"{self.task.reference} on validation programs: {done} of {total}"
-                ),
-            )
+            self.held, self.left_out = self._hold_out(note)
             self.seen = self._see(note)
             learner = pkgutil.resolve_name(f"{self.algorithm.module}:{self.algorithm.learner}")
             more = {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
-            self.learner = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
+            self.learner: Any = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
         except BaseException:
             self.envs.close()
             raise
@@ -201,6 +192,17 @@ class PolicyTraining(ConfiguredTraining):
         if self.config.start_from and self.fresh:
             load_policy(policy, Path(self.config.start_from))
         return policy
+
+    def _hold_out(self, note: Note) -> tuple[list[Held], list[str]]:
+        """Return the usable validation programs, and the names of the others with the reasons."""
+        return hold_out(
+            self.task,
+            self.validation,
+            self.objective,
+            limits=self.limits,
+            actions=self.space,
+            note=lambda done, total: note(f"{self.task.reference} on validation programs: {done} of {total}"),
+        )
 
     def _see(self, note: Note) -> Observations:
         """Return the observations by which features are standardized; none for a resumed run."""
