@@ -133,6 +133,25 @@ def normalized(advantages: Tensor) -> Tensor:
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
 
+def draw_actions(
+    policy: Policy, observations: Sequence[Any], masks: NDArray[np.bool_], uniform: Floats
+) -> tuple[NDArray[np.int64], Notes]:
+    """Draw actions: int64[B], and their log-probabilities and the values of the states: float64[B, 2].
+
+    Args:
+        policy: It has a critic.
+        observations: B observations.
+        masks: bool[B, n], the legal actions.
+        uniform: float64[B], random numbers from [0, 1).
+    """
+    with torch.no_grad():
+        found, values = policy.evaluate(policy.collate(observations), as_mask(masks, policy.encoder.device))
+    log_probs = found.cpu().numpy()
+    actions = draw(log_probs, uniform)
+    taken = log_probs[np.arange(len(actions)), actions]
+    return actions, np.stack([taken, values.cpu().numpy()], axis=1).astype(np.float64)
+
+
 METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction")
 """Metrics of a gradient step."""
 
@@ -198,19 +217,22 @@ class PPO:
             ends = [e.observations[-1] for e, i in zip(played, last, strict=True) if not terminated[i]]
             next_values[cut] = self._values(ends)
         rewards = np.concatenate([episode.rewards for episode in played])
-        advantages = gae(
-            Trajectory(rewards, values, next_values, terminated, over),
-            discount=self.config.discount,
-            gae_lambda=self.config.gae_lambda,
-        )
+        trajectory = Trajectory(rewards, values, next_values, terminated, over)
+        advantages, returns = self._estimate(trajectory, notes)
         device = self.policy.encoder.device
-        numbers = (notes[:, 0], values, advantages, advantages + values)
+        numbers = (notes[:, 0], values, advantages, returns)
         return RolloutBatch(
             [observation for episode in played for observation in episode.observations[:-1]],
             as_mask([mask for episode in played for mask in episode.masks[:-1]], device),
             torch.tensor([action for episode in played for action in episode.actions], device=device),
             *(torch.tensor(column, dtype=torch.float32, device=device) for column in numbers),
         )
+
+    def _estimate(self, trajectory: Trajectory, notes: Notes) -> tuple[Floats, Floats]:
+        """Return the advantages of steps, and the values to learn, from their notes float64[N, k]."""
+        discount, keep = self.config.discount, self.config.gae_lambda
+        advantages = gae(trajectory, discount=discount, gae_lambda=keep)
+        return advantages, advantages + trajectory.values
 
     def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
         """Take a gradient step on each minibatch of each epoch; return the means of the metrics."""
@@ -274,18 +296,13 @@ class PPO:
         """Return an actor that draws actions and notes their log-probabilities and the values."""
         numbers_of_all = range(self.first, self.first + self.envs.num_envs)
         rngs = [generator(self.seed, self.iterations, number) for number in numbers_of_all]
-        device = self.policy.encoder.device
 
         def act(
             numbers: Sequence[int], observations: list[Any], masks: NDArray[np.bool_]
         ) -> tuple[NDArray[np.int64], Notes]:
-            with torch.no_grad():
-                batch = self.policy.collate(observations)
-                found, values = self.policy.evaluate(batch, as_mask(masks, device))
-            log_probs = found.cpu().numpy()
-            actions = draw(log_probs, np.array([rngs[i].random() for i in numbers]))
-            taken = log_probs[np.arange(len(actions)), actions]
-            return actions, np.stack([taken, values.cpu().numpy()], axis=1).astype(np.float64)
+            return draw_actions(
+                self.policy, observations, masks, np.array([rngs[i].random() for i in numbers])
+            )
 
         return act
 

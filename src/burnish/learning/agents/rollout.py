@@ -116,7 +116,7 @@ def play(
     """
     observed, infos = envs.reset(seed=seed)
     starts = zip(iterate(envs.observation_space, observed), infos["mask"], infos["program"], strict=True)
-    played = [[_begin(*start)] for start in starts]
+    played = [[begun(*start)] for start in starts]
     groups = [
         list(range(i, min(i + together, envs.num_envs))) for i in range(0, envs.num_envs, max(1, together))
     ]
@@ -135,7 +135,7 @@ def play(
     while any(groups) and not stopped and time.monotonic() < end():
         for i, step in envs.ready(min(end(), time.monotonic() + STOP_SECONDS) if stop else end()):
             group, ready = groups[i // together], waiting[i // together]
-            if not _record(played[i], step):
+            if not record(played[i], step):
                 ready.add(i)
             elif sum(map(len, played[i])) < steps:
                 envs.send(i, 0)  # begins the next episode
@@ -176,18 +176,23 @@ def draw(log_probs: NDArray[np.float32], uniform: NDArray[np.float64]) -> NDArra
     return drawn
 
 
-def _begin(observation: Any, mask: Mask, program: str) -> Episode:
+def begun(observation: Any, mask: Mask, program: str) -> Episode:
+    """Return an episode without steps.
+
+    Raises:
+        InputError: no action is legal.
+    """
     if not mask.any():
         raise InputError(f"{program}: no action is legal; leave the program out, or allow more actions")
     return Episode(program, [observation], [mask])
 
 
-def _record(episodes: list[Episode], step: Next) -> bool:
+def record(episodes: list[Episode], step: Next) -> bool:
     """Add a step to the last episode, or a new episode after a reset; return whether it is over."""
     observation, reward, terminated, truncated, info = step
     episode = episodes[-1]
     if episode.over:
-        episodes.append(_begin(observation, info["mask"], info["program"]))
+        episodes.append(begun(observation, info["mask"], info["program"]))
         return False
     episode.observations.append(observation)
     episode.masks.append(info["mask"])

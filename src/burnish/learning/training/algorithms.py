@@ -31,6 +31,7 @@ class Algorithm:
 LEARNERS: dict[str, Algorithm] = {
     "ppo": Algorithm("burnish.learning.agents.ppo", "PPO"),
     "dd-ppo": Algorithm("burnish.learning.agents.dd_ppo", "DDPPO"),
+    "async-ppo": Algorithm("burnish.learning.agents.async_ppo", "AsyncPPO"),
     "sac": Algorithm("burnish.learning.agents.sac", "SAC"),
     "dqn": Algorithm("burnish.learning.agents.dqn", "DQN"),
     "td": Algorithm("burnish.learning.agents.td", "TD"),

@@ -55,6 +55,10 @@ class Chosen(Sequence[Program]):
     parts: tuple[SourcePrograms, ...]
     order: tuple[tuple[int, int], ...] = field(repr=False)  # (part, number in the part)
 
+    def ordered(self, order: tuple[tuple[int, int], ...]) -> Chosen:
+        """Return the programs of these places, in this order."""
+        return replace(self, order=order)
+
     def __len__(self) -> int:
         return len(self.order)
 

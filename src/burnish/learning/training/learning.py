@@ -58,7 +58,52 @@ class Heads:
     critic: Critic = "shared"
 
 
-class PolicyTraining(ConfiguredTraining):
+class PolicySetup(ConfiguredTraining):
+    """What a configuration says of a policy and of the environments that it acts in."""
+
+    def __init__(self, config: Config) -> None:
+        """Look up actions and networks; open no program.
+
+        Raises:
+            InputError: the configuration does not fit the task.
+        """
+        super().__init__(config)
+        self.heads = from_table(Heads, config.policy, f"{config.name}: policy")
+        self.space = ActionSpace(self.task, offered_actions(config, self.task), config.environment.sites)
+        self.actions = self.space.texts
+        self.encoder()  # fails now, not after minutes, if the configuration does not fit
+
+    def env(self, programs: Sequence[Program]) -> Env:
+        """Make an environment."""
+        table = self.config.environment
+        return Env(
+            self.task,
+            programs,
+            observation=table.observation,
+            objective=self.objective,
+            reward=table.reward,
+            failure_reward=table.failure_reward,
+            actions=self.space.names,
+            sites=self.space.sites,
+            max_steps=table.max_steps,
+            order="cycle",  # `programs` are in a random order; see Chosen
+            dense=table.dense,
+            limits=self.limits,
+        )
+
+    def encoder(self) -> Encoder:
+        """Make an encoder for the environments' observations, with new weights."""
+        try:
+            return build_encoder(self.config.network, self.task, self.config.environment.observation)
+        except InputError as error:
+            raise InputError(f"{self.config.name}: {error}") from None
+
+    def policy(self) -> Policy:
+        """Make a policy, with new weights."""
+        return Policy(self.encoder(), self.actions, head=self.heads.head, critic=self.heads.critic)
+
+
+class PolicyTraining(PolicySetup):
     """A Training of a learner (burnish.learning.agents.learner)."""
 
     def __init__(self, config: Config, folder: Path, note: Note) -> None:
@@ -69,11 +114,7 @@ class PolicyTraining(ConfiguredTraining):
         """
         super().__init__(config)
         self.algorithm, settings = settings_of(config)
-        self.heads = from_table(Heads, config.policy, f"{config.name}: policy")
-        self.space = ActionSpace(self.task, offered_actions(config, self.task), config.environment.sites)
-        self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
-        self.encoder()  # fails now, not after minutes, if the configuration does not fit
         check_standardize_on(config.run.standardize_on, self.task)
         if self.algorithm.imitates:
             check_expert(config.expert, self.task, self.objective, config.name)
@@ -87,7 +128,7 @@ class PolicyTraining(ConfiguredTraining):
             self.held, self.left_out = self._hold_out(note)
             self.seen = self._see(note)
             learner = pkgutil.resolve_name(f"{self.algorithm.module}:{self.algorithm.learner}")
-            more = {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
+            more = self._of_learner(settings, folder, note)
             self.learner: Any = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
         except BaseException:
             self.envs.close()
@@ -159,39 +200,19 @@ class PolicyTraining(ConfiguredTraining):
         """See Training."""
         self.envs.close()
 
-    def env(self, programs: Sequence[Program]) -> Env:
-        """Make an environment."""
-        table = self.config.environment
-        return Env(
-            self.task,
-            programs,
-            observation=table.observation,
-            objective=self.objective,
-            reward=table.reward,
-            failure_reward=table.failure_reward,
-            actions=self.space.names,
-            sites=self.space.sites,
-            max_steps=table.max_steps,
-            order="cycle",  # `programs` are in a random order; see Chosen
-            dense=table.dense,
-            limits=self.limits,
-        )
-
-    def encoder(self) -> Encoder:
-        """Make an encoder for the environments' observations, with new weights."""
-        try:
-            return build_encoder(self.config.network, self.task, self.config.environment.observation)
-        except InputError as error:
-            raise InputError(f"{self.config.name}: {error}") from None
-
     def policy(self) -> Policy:
         """Make a policy, with new weights or those of the run that `start_from` names."""
-        encoder = self.encoder()
-        standardize(encoder, self.seen)
-        policy = Policy(encoder, self.actions, head=self.heads.head, critic=self.heads.critic)
+        policy = super().policy()
+        standardize(policy.encoder, self.seen)
+        if policy.critic_encoder is not None:
+            standardize(policy.critic_encoder, self.seen)
         if self.config.start_from and self.fresh:
             load_policy(policy, Path(self.config.start_from))
         return policy
+
+    def _of_learner(self, settings: Any, folder: Path, note: Note) -> dict[str, Any]:
+        """Return what the learner is given beside environments, policy, settings and seed."""
+        return {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
 
     def _hold_out(self, note: Note) -> tuple[list[Held], list[str]]:
         """Return the usable validation programs, and the names of the others with the reasons."""

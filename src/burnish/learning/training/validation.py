@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def with_choices(programs: Chosen, task: Task, actions: ActionSpace, limits: Lim
         worker.close()
     if not order:
         raise InputError("programs: no program has a legal action")
-    return replace(programs, order=tuple(order))
+    return programs.ordered(tuple(order))
 
 
 def hold_out(
