@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shlex
 import signal
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -21,13 +22,13 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColum
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from burnish.cli.jobs.arguments import add_settings, all_given
-from burnish.console.command_parser import CommandParser
+from burnish.cli.jobs.arguments import add_engine, add_settings, all_given, engine_options_of
+from burnish.console.command_parser import COUNT, CommandParser
 from burnish.console.numbers import duration_text
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, names, texts
 from burnish.core.errors import InputError
-from burnish.learning.training.algorithms import open_training, without_torch
+from burnish.learning.training.algorithms import without_torch
 from burnish.learning.training.config import Config, change_table, config_of, read_config, shipped
 from burnish.learning.training.track import as_json
 
@@ -55,19 +56,36 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if options.list else 2
     config, folder = _what(options)
     try:
-        from burnish.learning.training.loop import Listener, train
+        from burnish.cluster.batch_job import IN_JOB, LOG, submit
+        from burnish.cluster.training import SLURM, is_ranked, train_many
+        from burnish.learning.training.loop import STOP, Listener
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise without_torch() from None
+    engine = engine_options_of(options)
+    in_job = IN_JOB in os.environ
+    if options.on == SLURM and not in_job:
+        tasks = (options.processes or 1) if is_ranked(config) else 1
+        job = submit(folder, ["train", *arguments], tasks=tasks, name=config.name, options=engine)
+        print(
+            f"submitted job {job}; its log is {folder / 'slurm.log'}; touch {folder / STOP} ends it politely"
+        )
+        return 0
+    if not in_job:
+        (folder / STOP).unlink(missing_ok=True)
     command = shlex.join(["burnish", "train", *arguments])
     progress = TrainProgress(config.name, quiet=options.quiet, json=options.json)
     with progress, _stop_politely(progress) as stop:
         listener = Listener(progress, progress.note, progress.say, stop, command)
-        outcome = train(config, folder, open_training, listener)
+        many: Any = {"on": options.on or "", "options": engine, "processes": options.processes}
+        outcome = train_many(config, folder, listener, **many)
+    if outcome is None:  # of a rank above 0
+        return 0
     if outcome.why == INTERRUPTED:
         print(f"stopped after iteration {outcome.iteration}; to resume: {command}", file=sys.stderr)
-        return 130
+        return 0 if in_job else 130  # the job's script knows that it asked
+    (folder / STOP).unlink(missing_ok=True)
     if not (options.json or options.quiet):
         _report(outcome)
     return 0
@@ -88,6 +106,9 @@ def _parser(arguments: Sequence[str]) -> CommandParser:
     add("--resume", type=Path, metavar="FOLDER", help="resume a run with the configuration in its folder")
     setting = "change a key, such as run.iterations=20; can be repeated"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    many = "ranks of dd-ppo or actors of async-ppo; default: one for each core of the engine"
+    add("--processes", type=COUNT, metavar="N", help=many)
+    add_engine(parser, "this process, and actors on this machine; slurm submits a job")
     add_settings(parser, arguments)
     add_table_form(parser, json="print one line of JSON for each iteration")
     add("-q", "--quiet", action="store_true", help="show no progress")
@@ -121,7 +142,7 @@ def _list_configurations(form: TableForm) -> None:
 
 @contextmanager
 def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
-    """Handle Ctrl-C and SIGTERM: the first one ends the run after its iteration, the second one at once.
+    """Handle Ctrl-C, SIGTERM, SIGUSR1: the first one ends the run after its iteration, the second at once.
 
     Before the first iteration is done there is nothing to lose, and the first one ends the run at once.
     """
@@ -134,7 +155,12 @@ def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
         asked = True
         progress.say("stopping after this iteration; Ctrl-C again stops at once")
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    def ignore(number: int, frame: FrameType | None) -> None:
+        """Do nothing: rank 0 says when this rank ends."""
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    follows = os.environ.get("RANK", "0") != "0"
+    before = {number: signal.signal(number, ignore if follows else ask) for number in numbers}
     try:
         yield lambda: asked
     finally:

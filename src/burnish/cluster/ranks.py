@@ -23,12 +23,12 @@ from burnish.core.errors import BurnishError, InputError
 from burnish.learning.training.checkpoint import FILE, Best
 from burnish.learning.training.config import Config, config_of
 from burnish.learning.training.configured import task_of
-from burnish.learning.training.loop import IterationProgress, Listener, TrainingOutcome
+from burnish.learning.training.loop import STOP, IterationProgress, Listener, TrainingOutcome
 from burnish.learning.training.ranked import train_rank
 from burnish.learning.training.track import LOG, read_log
 from burnish.learning.training.validation import SCORE
 
-RANKS, STOP = "ranks", "stop"
+RANKS = "ranks"
 LOOK_SECONDS = 0.5
 RESTARTS = 3  # generations without a new checkpoint, after which the training has failed
 
@@ -48,18 +48,16 @@ def train_on(
     open_engine: Callable[[Path], Engine],
     config: Config,
     folder: Path,
-    count: int,
     listener: Listener,
     *,
     address: str = "",
 ) -> TrainingOutcome:
-    """Train on `count` ranks, or continue from its checkpoint; see `train` in learning.training.loop.
+    """Train, or continue from the checkpoint: a rank in each slot of an engine; see learning.training.loop.
 
     Args:
-        open_engine: Opens an engine, with at least `count` slots, for the shards of a folder.
+        open_engine: Opens an engine for the shards of a folder.
         config: The configuration, of an algorithm that trains on ranks.
         folder: The run's folder, which all nodes share.
-        count: The number of ranks.
         listener: Its `stop` ends the run after the iteration.
         address: The name or address of this machine for the ranks; by default its host name.
 
@@ -68,7 +66,6 @@ def train_on(
         BurnishError: the ranks were lost RESTARTS times without a new checkpoint.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / STOP).unlink(missing_ok=True)
     follower = _Follower(config, folder, listener)
     failures = 0
     for generation in count_from():
@@ -78,11 +75,10 @@ def train_on(
         meeting = {
             "MASTER_ADDR": store.host,
             "MASTER_PORT": str(store.port),
-            "WORLD_SIZE": str(count),
             "TORCHELASTIC_USE_AGENT_STORE": "True",  # the ranks are clients of this store
         }
         plan = RankPlan(config.to_dict(), config.name, folder, listener.command, meeting)
-        why = _generation(open_engine(here), here, plan, count, follower)
+        why = _generation(open_engine(here), here, plan, follower)
         if not why:
             found = value_of(here, "rank-0")
             shutil.rmtree(folder / RANKS)
@@ -94,15 +90,14 @@ def train_on(
     raise AssertionError
 
 
-def _generation(engine: Engine, here: Path, plan: RankPlan, count: int, follower: _Follower) -> str:
+def _generation(engine: Engine, here: Path, plan: RankPlan, follower: _Follower) -> str:
     """Run all ranks until they end, or one is lost: return the reason of the loss, or ""."""
     try:
-        if engine.slots < count:
-            raise InputError(f"{count} ranks: the engine has {engine.slots} slots; see slots in its options")
         make_folder(here)
-        for rank in range(count):
-            engine.begin(rank, [Shard(f"rank-{rank}", one_rank, (plan, rank), pinned=False)])
-        left = set(range(count))
+        left = set(range(engine.slots))
+        for rank in left:
+            shard = Shard(f"rank-{rank}", one_rank, (plan, rank, engine.slots), pinned=False)
+            engine.begin(rank, [shard])
         while left:
             for ended in engine.ended(LOOK_SECONDS):
                 name = f"rank-{ended.number}"
@@ -118,12 +113,12 @@ def _generation(engine: Engine, here: Path, plan: RankPlan, count: int, follower
         engine.close()
 
 
-def one_rank(plan: RankPlan, rank: int) -> dict[str, Any]:
+def one_rank(plan: RankPlan, rank: int, count: int) -> dict[str, Any]:
     """Train as one rank; return the outcome in rank 0, or the error that another start would repeat."""
-    os.environ.update({**plan.environment, "RANK": str(rank)})
-    listener = Listener(stop=(plan.folder / STOP).exists, command=plan.command)
+    os.environ.update({**plan.environment, "RANK": str(rank), "WORLD_SIZE": str(count)})
     try:
-        outcome = train_rank(config_of(plan.config, plan.name), plan.folder, listener)
+        config = config_of(plan.config, plan.name)
+        outcome = train_rank(config, plan.folder, Listener(command=plan.command))
     except InputError as error:
         return {"error": str(error)}
     if outcome is None:
@@ -165,7 +160,6 @@ class _Follower:
 
     def outcome(self, found: Mapping[str, Any]) -> TrainingOutcome:
         self.look()
-        (self.folder / STOP).unlink(missing_ok=True)
         best = found["best"] and Best(found["best"][0], found["best"][1], {})
         policy = found["policy"] and Path(found["policy"])
         return TrainingOutcome(self.folder, found["why"], found["iteration"], best, policy)

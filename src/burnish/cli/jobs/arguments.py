@@ -7,7 +7,7 @@ import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser, asks_for_help
 from burnish.core.errors import InputError
@@ -120,12 +120,27 @@ def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -
     return {setting.name: every[setting.name] for setting in wanted if setting.name in every}
 
 
-def add_engine(parser: CommandParser) -> None:
+def add_engine(parser: CommandParser, default: str = "--jobs processes here") -> None:
     """Add the engine on which many programs are worked on, and the file with its options."""
-    on = "local, slurm, submitit, ray or ray://HOST:PORT: see docs/cluster.md; default: --jobs processes here"
+    on = f"local, slurm, submitit, ray or ray://HOST:PORT: see docs/cluster.md; default: {default}"
     parser.add_argument("--on", metavar="ENGINE", help=on)
-    options = "TOML file with a table of the engine's options: slots, partition, time, memory"
-    parser.add_argument("--engine-options", type=Path, metavar="FILE", help=options)
+    text = "TOML file with a table of the engine's options: slots, partition, time, memory"
+    parser.add_argument("--engine-options", type=Path, metavar="FILE", help=text)
+
+
+def engine_options_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the engine that --on names.
+
+    Raises:
+        InputError: the file cannot be read, or --on is missing.
+    """
+    from burnish.cluster.engines import read_options
+
+    if options.engine_options is None:
+        return {}
+    if options.on is None:
+        raise InputError("--engine-options: expected --on ENGINE, too")
+    return read_options(options.engine_options, options.on)
 
 
 def engine_of(options: argparse.Namespace, folder: Path) -> Engine:
@@ -136,10 +151,9 @@ def engine_of(options: argparse.Namespace, folder: Path) -> Engine:
         MissingTool: its package is not installed.
         InputError: an option is wrong.
     """
-    from burnish.cluster.engines import open_engine, read_options
+    from burnish.cluster.engines import open_engine
 
-    given = read_options(options.engine_options, options.on) if options.engine_options else {}
-    return open_engine(options.on, folder, given)
+    return open_engine(options.on, folder, engine_options_of(options))
 
 
 def add_limits(parser: CommandParser, unit: str = "action") -> None:

@@ -33,6 +33,7 @@ from burnish.learning.training.validation import NOTHING_YET, SCORE
 
 CONFIG = "config.json"
 CURVES = "curves.png"
+STOP = "stop"  # a file in the run's folder that ends the run after its iteration, as `Listener.stop` does
 
 
 class Training(Protocol):
@@ -196,7 +197,7 @@ class _Loop:
             why = self._limit(metrics)
             due = self.now.iteration % self.config.run.validate_every == 0
             self._record(metrics, validate=due or bool(why))
-            why = why or self._stale() or ("interrupted" if self.listener.stop() else "")
+            why = why or self._stale() or ("interrupted" if self._is_stopped() else "")
             if why or self.now.iteration % self.config.run.checkpoint_every == 0:
                 self._save(why)
         return why
@@ -253,6 +254,9 @@ class _Loop:
             return "steps"
         elapsed = time.monotonic() - self.began
         return "seconds" if run.seconds is not None and elapsed >= run.seconds else ""
+
+    def _is_stopped(self) -> bool:
+        return self.listener.stop() or (self.folder / STOP).exists()
 
     def _stale(self) -> str:
         patience = self.config.run.patience
