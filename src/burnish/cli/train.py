@@ -68,9 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.on == SLURM and not in_job:
         tasks = (options.processes or 1) if is_ranked(config) else 1
         job = submit(folder, ["train", *arguments], tasks=tasks, name=config.name, options=engine)
-        print(
-            f"submitted job {job}; its log is {folder / 'slurm.log'}; touch {folder / STOP} ends it politely"
-        )
+        print(f"submitted job {job}, which logs to {folder / LOG}; touch {folder / STOP} ends it politely")
         return 0
     if not in_job:
         (folder / STOP).unlink(missing_ok=True)
