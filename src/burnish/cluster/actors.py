@@ -11,6 +11,7 @@ import pickle
 import secrets
 import shutil
 import socket
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from multiprocessing import AuthenticationError
@@ -75,7 +76,7 @@ class ActorPool:
         """
         make_folder(folder)
         self.count, self.lost = engine.slots, 0
-        self._engine, self._folder = engine, folder
+        self._engine, self._folder, self._looked = engine, folder, 0.0
         self._changed = Condition()  # guards all that follows
         self._newest: Newest | None = None
         self._ready: list[Played] = []
@@ -111,6 +112,9 @@ class ActorPool:
             return _steps(self._ready) >= steps and all(one >= oldest for one in self._oldest.values())
 
         while True:
+            if time.monotonic() > self._looked + LOOK_SECONDS:
+                self._looked = time.monotonic()
+                self._replace()
             with self._changed:
                 self._wanted, self._most = steps, AHEAD * steps
                 self._changed.notify_all()
@@ -119,7 +123,6 @@ class ActorPool:
                     found, self._ready = self._ready, []
                     self._changed.notify_all()
                     return found
-            self._replace()
 
     def close(self) -> None:
         """End all actors."""

@@ -1,4 +1,4 @@
-"""Processes of a distributed training: python -m tests.learning.agents.ranks WORK FOLDER, one for each rank."""
+"""Ranks of a distributed training: python -m tests.learning.agents.ranks WORK FOLDER, for each of them."""
 
 from __future__ import annotations
 

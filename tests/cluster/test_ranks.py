@@ -1,0 +1,137 @@
+"""Ranks on engines: whatever is killed, the training ends with the curve of an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.cluster.ranks import train_on
+from burnish.core.errors import BurnishError, InputError
+from burnish.learning.training.checkpoint import load_checkpoint
+from burnish.learning.training.loop import IterationProgress, Listener, TrainingOutcome
+from burnish.learning.training.ranked import train_rank
+from tests.cluster.test_engines import has_slurm
+from tests.cluster.trainings import OF_RANKS, Opened, curve, opens, small
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of an undisturbed training on two ranks."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    outcome = train_on(Opened(), small(*OF_RANKS), folder, Listener(), address="127.0.0.1")
+    assert (outcome.why, outcome.iteration) == ("iterations", 6)
+    return folder
+
+
+def train(
+    folder: Path, opened: Callable[..., Any], progress: Callable[[IterationProgress], None], **more: Any
+) -> TrainingOutcome:
+    listener = Listener(progress, **more)
+    return train_on(opened, small(*OF_RANKS), folder, listener, address="127.0.0.1")
+
+
+def test_two_ranks_share_the_work_and_one_writes(expected: Path) -> None:
+    rows = curve(expected)
+    assert [row["iteration"] for row in rows] == list(range(7))
+    assert {row["ranks"] for row in rows[1:]} == {2.0}
+    assert [row["episodes"] for row in rows[1:]] == [8.0 * i for i in range(1, 7)]
+    assert sorted(path.name for path in expected.iterdir() if not path.name.startswith(".")) == [
+        "checkpoint.pt",
+        "config.json",
+        "curves.png",
+        "log.jsonl",
+        "policy.card.json",
+        "policy.npz",
+    ]
+
+
+@pytest.mark.parametrize("victim", [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_a_killed_rank_costs_one_iteration_at_most(tmp_path: Path, expected: Path, victim: int) -> None:
+    opened, said, seen = Opened(), list[str](), list[int]()
+
+    def kill_once(progress: IterationProgress) -> None:
+        seen.append(int(progress.row["iteration"]))
+        if seen[-1] >= 2 and not killed:
+            killed.append(True)
+            os.kill(opened.pids()[victim], signal.SIGKILL)
+
+    killed: list[bool] = []
+    outcome = train(tmp_path, opened, kill_once, say=said.append)
+    assert outcome.why == "iterations"
+    assert curve(tmp_path) == curve(expected)
+    assert len(said) == 1
+    assert "all ranks begin again from the last checkpoint" in said[0]
+    assert seen == list(range(7))
+
+
+def test_a_wish_to_stop_ends_all_ranks_and_the_run_goes_on_later(tmp_path: Path, expected: Path) -> None:
+    rows: list[int] = []
+    outcome = train(
+        tmp_path,
+        Opened(),
+        lambda progress: rows.append(int(progress.row["iteration"])),
+        stop=lambda: len(rows) >= 2,
+    )
+    assert outcome.why == "interrupted"
+    assert 1 <= outcome.iteration < 6
+    (tmp_path / "stop").unlink()
+    assert train(tmp_path, Opened(), lambda _: None).why == "iterations"
+    assert curve(tmp_path) == curve(expected)
+
+
+@pytest.mark.slow
+def test_one_rank_goes_on_with_the_run_of_two(tmp_path: Path) -> None:
+    """Its environments are half as many; the parameters are the same."""
+    config = small(*OF_RANKS, "run.iterations=2")
+    train_on(Opened(), config, tmp_path, Listener(), address="127.0.0.1")
+    outcome = train_rank(small(*OF_RANKS, "run.iterations=3"), tmp_path)
+    assert outcome and outcome.iteration == 3
+    assert [row.get("ranks") for row in curve(tmp_path)] == [None, 2.0, 2.0, 1.0]
+
+
+def test_an_error_that_a_restart_would_repeat_is_raised(tmp_path: Path) -> None:
+    config = small(*OF_RANKS, "algorithm.learning_rate=1e30")
+    with pytest.raises(InputError, match="diverged"):
+        train_on(Opened(), config, tmp_path, Listener(), address="127.0.0.1")
+
+
+@pytest.mark.slow
+def test_ranks_that_are_always_lost_end_the_training(tmp_path: Path) -> None:
+    opened = Opened()
+
+    def open_and_kill(folder: Path) -> Any:
+        engine = opened(folder)
+        begin = engine.begin
+
+        def begin_and_kill(number: int, batch: Any) -> None:
+            begin(number, batch)
+            os.kill(opened.pids()[number], signal.SIGKILL)
+
+        engine.begin = begin_and_kill  # type: ignore[method-assign]
+        return engine
+
+    with pytest.raises(BurnishError, match=r"the ranks were lost 4 times without a new checkpoint"):
+        train(tmp_path, open_and_kill, lambda _: None)
+    assert load_checkpoint(tmp_path) is None
+
+
+def test_other_algorithms_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="smoke: ppo trains in one process, not on 2 ranks; take dd-ppo"):
+        train_rank(small(), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["ray", "submitit", pytest.param("slurm", marks=pytest.mark.skipif(not has_slurm(), reason="no SLURM"))],
+)
+def test_the_curve_does_not_depend_on_the_engine(name: str, tmp_path: Path, expected: Path) -> None:
+    pytest.importorskip("ray" if name == "ray" else "submitit")
+    train_on(opens(name), small(*OF_RANKS), tmp_path, Listener())
+    assert curve(tmp_path) == curve(expected)
