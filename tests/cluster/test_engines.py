@@ -12,8 +12,9 @@ import pytest
 
 from burnish.cluster.engines import open_engine, read_options
 from burnish.cluster.run import ATTEMPTS, RunOutcome, ShardProgress, batches_of, run_shards
-from burnish.cluster.shards import RESULTS, Shard, failure_of, machine_of, value_of
+from burnish.cluster.shards import RESULTS, failure_of, machine_of, value_of
 from burnish.core.errors import InputError, MissingTool, UnknownName
+from burnish.workers.executor import Shard
 from tests.cluster import work
 
 
