@@ -52,7 +52,7 @@ Raises the exception of a shard that failed: on one machine at once, on an engin
 class Processes:
     """An executor: worker processes of this machine; for one shard at a time, this process itself."""
 
-    count: int = 1
+    count: int
 
     def __call__(self, shards: Sequence[Shard]) -> Iterator[tuple[str, Any]]:
         """See Executor.
@@ -82,18 +82,24 @@ class Processes:
                 worker.close()
 
 
+IN_TURN = Processes(1)  # one shard after the other
+
+
 def each_core() -> Processes:
     """Return an executor with a process for each core that this process may use."""
     return Processes(len(os.sched_getaffinity(0)))
 
 
 def in_order(do: Executor, shards: Sequence[Shard]) -> Iterator[Any]:
-    """Do shards; yield their values in the order of the shards, each as soon as the earlier ones ended."""
+    """Do shards; yield their values in the order of the shards, each as soon as the earlier ones ended.
+
+    Shards of one name are the same shard, which is done once.
+    """
     waiting, values = deque(shard.name for shard in shards), dict[str, Any]()
-    for name, value in do(shards):
+    for name, value in do([*{shard.name: shard for shard in shards}.values()]):
         values[name] = value
         while waiting and waiting[0] in values:
-            yield values.pop(waiting.popleft())
+            yield values[waiting.popleft()]
 
 
 def name_of(*parts: object) -> str:

@@ -161,7 +161,7 @@ def test_clang_compiles_what_was_exported_as_it_compiles_the_file(tmp_path: Path
     """The whole way of a module: into a corpus of MLGO, into one of burnish, and through clang."""
     hot = program("hash_table.c")
     corpus = write_mlgo(tmp_path / "mlgo", [MlgoModule("a/hot.o", hot.content, cc1_options())])
-    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), do=Processes())
+    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), do=Processes(1))
     (read,) = open_corpus(tmp_path / "mine")
     assert read.name == "mlgo/a/hot.o"
     command = [str(find_tool("clang")), *corpus.command("a/hot.o"), "-o", str(tmp_path / "hot.o")]

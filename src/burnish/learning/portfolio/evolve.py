@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +39,7 @@ from burnish.learning.portfolio.costs import (
 from burnish.learning.portfolio.portfolio import MOST, OVERHEAD, Generation, Portfolio
 from burnish.learning.training.collect import LIMITS
 from burnish.search.mutation import cross, mutate
+from burnish.workers.executor import IN_TURN, Executor, Shard, in_order, name_of
 from burnish.workers.worker import Worker
 
 SURVIVORS = 24  # most candidates that are tried on all programs
@@ -61,12 +61,12 @@ class PortfolioSetup:
 
     task: Task
     objective: str
-    jobs: int  # programs in parallel
     count: int  # programs to evolve on: the first that can be opened and are not too slow
     slowest: float  # seconds that the reference may take on a program
     generations: int  # including those in the state file
     seed: int = 0  # of the candidates
     left_out: tuple[str, ...] = ()  # prefixes of actions that no sequence may have: they are for single sites
+    do: Executor = IN_TURN  # measures the programs, a shard each
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -79,35 +79,50 @@ class PortfolioSetup:
 
     def suitable(self, programs: Sequence[Program], count: int) -> list[tuple[str, float]]:
         """Return the first `count` programs whose reference is not too slow: (name, cost)."""
-
-        def one(program: Program) -> tuple[str, float] | None:
-            try:
-                with closing(Worker(LIMITS)) as worker:
-                    (cost,), seconds = measure_reference(self.task, program, [self.objective], worker)
-            except (CompilerCrash, ProgramError):
-                return None
-            return (program.name, cost) if seconds <= self.slowest else None
-
         found: list[tuple[str, float]] = []
-        with ThreadPoolExecutor(self.jobs) as pool:
-            for begin in range(0, len(programs), CHUNK):
-                if len(found) >= count:
-                    break
-                found += [item for item in pool.map(one, programs[begin : begin + CHUNK]) if item]
+        for begin in range(0, len(programs), CHUNK):
+            if len(found) >= count:
+                break
+            part = programs[begin : begin + CHUNK]
+            for program, row in zip(part, self._on_each(_reference, part), strict=True):
+                if row and row[1] <= self.slowest:
+                    found.append((program.name, row[0]))
         return found[:count]
 
     def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
         """Measure sequences on programs."""
-
-        def one(program: Program) -> list[CostsAndSeconds]:
-            with closing(Worker(LIMITS)) as worker:
-                return measure_traces(self.task, program, traces, [self.objective], worker)
-
-        with ThreadPoolExecutor(self.jobs) as pool:
-            columns = list(pool.map(one, programs))
+        columns = list(self._on_each(_column, programs, tuple(traces)))
         costs = [[math.inf if cost is None else cost[0] for cost, _ in column] for column in columns]
         seconds = [[seconds for _, seconds in column] for column in columns]
         return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
+
+    def _on_each(self, work: Callable[..., Any], programs: Sequence[Program], *more: Any) -> Iterator[Any]:
+        """Yield what measurements of the programs return, in their order."""
+        task, objective = self.task, self.objective
+        parts = work.__name__, task.id, dict(task.options), objective, more
+        return in_order(
+            self.do,
+            [
+                Shard(name_of(*parts, one.name, one.key), work, (task, objective, one, *more))
+                for one in programs
+            ],
+        )
+
+
+def _reference(task: Task, objective: str, program: Program) -> tuple[float, float] | None:
+    """Return the reference's cost, and the seconds of applying it; None if the compiler fails."""
+    try:
+        with closing(Worker(LIMITS)) as worker:
+            (cost,), seconds = measure_reference(task, program, [objective], worker)
+    except (CompilerCrash, ProgramError):
+        return None
+    return cost, seconds
+
+
+def _column(task: Task, objective: str, program: Program, traces: Sequence[Trace]) -> list[CostsAndSeconds]:
+    """Measure sequences on a program."""
+    with closing(Worker(LIMITS)) as worker:
+        return measure_traces(task, program, traces, [objective], worker)
 
 
 def evolve(

@@ -7,14 +7,13 @@ gained more than all others somewhere are tried on the next programs, and varied
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
 from burnish.search.problem import Problem
 from burnish.search.space import Ask, Batch
+from burnish.workers.executor import IN_TURN, Executor, Shard, in_order, name_of
 
 POOL = 32  # the best suffixes so far that are tried on every program
 NEW = 32  # variations and random suffixes that are tried on a program in every round
@@ -60,8 +60,9 @@ def learn_suffixes(
     programs: Sequence[Program],
     state: Path,
     *,
-    jobs: int,
     seed: int,
+    do: Executor = IN_TURN,
+    together: int = 1,
     progress: Callable[[str, float, int], None] | None = None,
 ) -> dict[Trace, float]:
     """Try suffixes on program after program: {suffix: credit}, the best first.
@@ -69,32 +70,27 @@ def learn_suffixes(
     The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond the
     savings of better suffixes of the same round. A killed run continues with the missing programs.
 
-    The state file has a JSON line for each program; `jobs` programs are tried in parallel. `progress` gets
-    a program's name, the share of its cost saved, and the number of rows so far.
+    The programs are tried in rounds of `together`, a shard each, with the best suffixes of earlier rounds. So
+    the credits depend neither on the executor `do` nor on kills.
+
+    The state file has a JSON line for each program, in their order. `progress` gets a program's name, the
+    share of its cost saved, and the number of rows so far.
     """
     rows = read_json_lines(state, json_object, appended=True)
-    file = LineFile(state, keep=True)
     done = {row["program"] for row in rows}
-    lock = Lock()
-
-    def one(program: Program) -> None:
-        if program.name in done:
-            return
-        rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
-        with lock:
-            pool = list(dict.fromkeys([*setup.always, *list(credits_of(rows))[:POOL]]))
-        try:
-            made = _try(setup, program, pool, rng)
-        except BurnishError:
-            return
-        with lock:
-            rows.append(made)
-            file.append(json.dumps(made))
-            if progress:
-                progress(program.name, made["saved"], len(rows))
-
-    with closing(file), ThreadPoolExecutor(jobs) as executor:
-        list(executor.map(one, programs))
+    left = iter(programs)
+    with closing(LineFile(state, keep=True)) as file:
+        while part := list(itertools.islice(left, together)):
+            names = {program.name for program in part}
+            best = credits_of([row for row in rows if row["program"] not in names])
+            pool = tuple(dict.fromkeys([*setup.always, *list(best)[:POOL]]))
+            shards = [_shard(setup, program, pool, seed) for program in part if program.name not in done]
+            for made in in_order(do, shards):
+                if made:
+                    rows.append(made)
+                    file.append(json.dumps(made))
+                    if progress:
+                        progress(made["program"], made["saved"], len(rows))
     return credits_of(rows)
 
 
@@ -105,6 +101,21 @@ def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
         for suffix, share in row["credits"]:
             total[tuple(suffix)] += share
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _shard(setup: SuffixSetup, program: Program, pool: Sequence[Trace], seed: int) -> Shard:
+    """Return the trial of suffixes on a program."""
+    parts = setup.task.id, dict(setup.task.options), setup.objective, setup.prefixes, setup.actions
+    name = name_of("suffixes", *parts, program.name, program.key, pool, seed)
+    return Shard(name, _tried, (setup, program, pool, seed))
+
+
+def _tried(setup: SuffixSetup, program: Program, pool: Sequence[Trace], seed: int) -> dict[str, Any] | None:
+    """Try suffixes on a program; return its row of the state file, or None if it cannot be compiled."""
+    rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
+    with suppress(BurnishError):
+        return _try(setup, program, pool, rng)
+    return None
 
 
 def _try(
