@@ -135,14 +135,15 @@ class _Build:
         """Compile the missing parts; write each package whose parts are finished."""
         self._tell()
         named = {name_of(job.name, job.recipe, part.key): (job, part) for job, part in self._queue}
+        for job, _ in self._queue:
+            (self._folder / WORK / job.name).mkdir(parents=True, exist_ok=True)
         shards = [
-            Shard(name, compile_part, (part, job.name, job.recipe, LIMITS))
+            Shard(name, compile_part, (part, job.name, job.recipe, self._folder / WORK / job.name, LIMITS))
             for name, (job, part) in named.items()
         ]
         for name, pack in do(shards):
             job, part = named[name]
             path = _pack_of(self._folder, job, part)
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, base64.b64decode(pack))
             self._is_built(path, job)
             self._missing[job.name] -= 1
@@ -165,14 +166,16 @@ class _Build:
             self._report(PackProgress(len(self._jobs), *done, self._resumed, dict(+self._statuses)))
 
 
-def compile_part(part: FileGroup, package: str, recipe: str, limits: Limits) -> str:
+def compile_part(part: FileGroup, package: str, recipe: str, scratch: Path, limits: Limits) -> str:
     """Compile a part in a worker process; return its pack in base64.
 
     A file that kills the worker, or takes longer than `limits` allow, has failed: its part is compiled again
-    without it.
+    without it. Generated files are in `scratch`, which ends with the package, or if this machine lacks that
+    folder, in the system's own for temporary files.
     """
+    place = scratch if scratch.is_dir() else None
     killers: dict[str, str] = {}  # path of a file -> reason
-    with tempfile.TemporaryDirectory() as folder, closing(Worker(limits)) as worker:
+    with tempfile.TemporaryDirectory(dir=place) as folder, closing(Worker(limits)) as worker:
         target = Path(folder) / f"part{SUFFIX}"
         while True:
             done = 0
