@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from burnish.cli import main
 from burnish.cluster.executor import OnEngine
 from burnish.core.errors import InputError
-from burnish.llvm.corpora.building import FileGroup, PackageJob, build
+from burnish.llvm.corpora.building import FileGroup, Item, PackageJob, build
 from burnish.llvm.corpora.random_modules import random_job
 from burnish.llvm.corpora.store import open_corpus
 from burnish.workers.executor import IN_TURN
@@ -29,7 +30,7 @@ COUNT = 130  # modules, in three parts
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_corpus_does_not_depend_on_the_engine(name: str, tmp_path: Path) -> None:
     for folder, do in (
-        ("here", Processes(1)),
+        ("here", IN_TURN),
         ("there", OnEngine(partial(opened, name), tmp_path / "shards")),
     ):
         build(tmp_path / folder, [random_job(COUNT, 0, 60)], do=do)
@@ -84,7 +85,7 @@ def test_a_part_that_fails_is_named_with_the_folder_of_its_traceback(tmp_path: P
     assert len(list(tmp_path.glob("building/p/*.pack"))) == 1, "the other part is kept"
 
 
-def no_compiler(paths: object, scratch: Path) -> object:
+def no_compiler(paths: Sequence[str], scratch: Path) -> Iterator[list[Item]]:
     raise RuntimeError("no compiler")
 
 
