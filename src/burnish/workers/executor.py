@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.task import Task
 from burnish.workers.worker import GIB, Limits, Worker, wait
 
 NAME = re.compile(r"[\w.@+-]{1,180}")
@@ -107,6 +109,12 @@ def name_of(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
+def program_shard(work: Callable[..., Any], task: Task, program: Program, *more: Any) -> Shard:
+    """Return the shard work(task, program, *more); `more` are values that differ where their texts do."""
+    parts = work.__qualname__, task.id, dict(task.options), program.name, program.key, *more
+    return Shard(name_of(*parts), work, (task, program, *more))
+
+
 def as_json(value: Any) -> Any:
-    """Return what a file of JSON with this value holds: tuples become lists, for example."""
+    """Return a value as it is read back from JSON: tuples become lists, for example."""
     return json.loads(json.dumps(value))

@@ -237,7 +237,8 @@ def _live(descriptors: list[int], birth: Birth) -> None:
         os.environ.clear()
         os.environ.update(birth.environment)
         os.chdir(birth.folder)
-        os.sched_setaffinity(0, birth.cores)
+        if os.sched_getaffinity(0) != birth.cores:  # that process has moved since the fork server began
+            os.sched_setaffinity(0, birth.cores)
         child.main(requests, replies, lifeline, birth.memory_bytes, birth.spin_seconds)
         code = 0
     except BaseException:

@@ -27,7 +27,7 @@ from burnish.core.walk import after
 from burnish.files import LineFile, read_json_lines
 from burnish.learning.training.collect import LIMITS
 from burnish.policies.sequence_values import SequenceValues, features_of, size_of
-from burnish.workers.executor import IN_TURN, Executor, Shard, name_of
+from burnish.workers.executor import IN_TURN, Executor, program_shard
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
 
@@ -256,7 +256,8 @@ def fill(
             trace for trace, name in zip(traces, names, strict=True) if not row or name not in row.costs
         ]
         if missing:
-            shards[program.name] = _shard(setup, program, missing, opened=row is not None)
+            more = tuple(setup.objectives), tuple(setup.observations), missing, row is not None
+            shards[program.name] = program_shard(_measured, setup.task, program, *more)
     done = len(programs) - len(shards)
     with closing(LineFile(state, keep=len(known) > 1)) as file:
         if len(known) == 1:
@@ -307,27 +308,22 @@ def _table(
     )
 
 
-def _shard(setup: TableSetup, program: Program, traces: Sequence[Trace], *, opened: bool) -> Shard:
-    """Return the measurement of traces on a program; its features and references, too, if not `opened`."""
-    task, objectives, observations = setup.task, tuple(setup.objectives), tuple(setup.observations)
-    parts = task.id, dict(task.options), objectives, observations, program.name, program.key, traces, opened
-    arguments = task, objectives, observations, program, traces, opened
-    return Shard(name_of("costs", *parts), _measured, arguments)
-
-
 def _measured(
     task: Task,
+    program: Program,
     objectives: Sequence[str],
     observations: Sequence[str],
-    program: Program,
     traces: Sequence[Trace],
-    opened: bool,
+    is_known: bool,
 ) -> list[dict[str, Any]]:
-    """Return the new lines of the state file; [] if the program cannot be opened or the reference crashes."""
+    """Return the new lines of the state file; [] if the reference fails.
+
+    With `is_known`, the file has the program's features and references already.
+    """
     lines: list[dict[str, Any]] = []
     try:
         with closing(Worker(LIMITS)) as worker:
-            if not opened:
+            if not is_known:
                 features = features_of(Sandbox(task.open, program, worker=worker), observations)
                 references, seconds = measure_reference(task, program, objectives, worker)
                 lines.append(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +39,7 @@ from burnish.learning.portfolio.costs import (
 from burnish.learning.portfolio.portfolio import MOST, OVERHEAD, Generation, Portfolio
 from burnish.learning.training.collect import LIMITS
 from burnish.search.mutation import cross, mutate
-from burnish.workers.executor import IN_TURN, Executor, Shard, in_order, name_of
+from burnish.workers.executor import IN_TURN, Executor, in_order, program_shard
 from burnish.workers.worker import Worker
 
 SURVIVORS = 24  # most candidates that are tried on all programs
@@ -84,32 +84,24 @@ class PortfolioSetup:
             if len(found) >= count:
                 break
             part = programs[begin : begin + CHUNK]
-            for program, row in zip(part, self._on_each(_reference, part), strict=True):
+            shards = [program_shard(_reference, self.task, program, self.objective) for program in part]
+            for program, row in zip(part, in_order(self.do, shards), strict=True):
                 if row and row[1] <= self.slowest:
                     found.append((program.name, row[0]))
         return found[:count]
 
     def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
         """Measure sequences on programs."""
-        columns = list(self._on_each(_column, programs, tuple(traces)))
+        shards = [
+            program_shard(_column, self.task, program, self.objective, tuple(traces)) for program in programs
+        ]
+        columns = list(in_order(self.do, shards))
         costs = [[math.inf if cost is None else cost[0] for cost, _ in column] for column in columns]
         seconds = [[seconds for _, seconds in column] for column in columns]
         return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
 
-    def _on_each(self, work: Callable[..., Any], programs: Sequence[Program], *more: Any) -> Iterator[Any]:
-        """Yield what measurements of the programs return, in their order."""
-        task, objective = self.task, self.objective
-        parts = work.__name__, task.id, dict(task.options), objective, more
-        return in_order(
-            self.do,
-            [
-                Shard(name_of(*parts, one.name, one.key), work, (task, objective, one, *more))
-                for one in programs
-            ],
-        )
 
-
-def _reference(task: Task, objective: str, program: Program) -> tuple[float, float] | None:
+def _reference(task: Task, program: Program, objective: str) -> tuple[float, float] | None:
     """Return the reference's cost, and the seconds of applying it; None if the compiler fails."""
     try:
         with closing(Worker(LIMITS)) as worker:
@@ -119,7 +111,7 @@ def _reference(task: Task, objective: str, program: Program) -> tuple[float, flo
     return cost, seconds
 
 
-def _column(task: Task, objective: str, program: Program, traces: Sequence[Trace]) -> list[CostsAndSeconds]:
+def _column(task: Task, program: Program, objective: str, traces: Sequence[Trace]) -> list[CostsAndSeconds]:
     """Measure sequences on a program."""
     with closing(Worker(LIMITS)) as worker:
         return measure_traces(task, program, traces, [objective], worker)

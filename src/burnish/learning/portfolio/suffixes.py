@@ -11,7 +11,7 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
 from burnish.search.problem import Problem
 from burnish.search.space import Ask, Batch
-from burnish.workers.executor import IN_TURN, Executor, Shard, in_order, name_of
+from burnish.workers.executor import IN_TURN, Executor, in_order, program_shard
 
 POOL = 32  # the best suffixes so far that are tried on every program
 NEW = 32  # variations and random suffixes that are tried on a program in every round
@@ -84,7 +84,9 @@ def learn_suffixes(
             names = {program.name for program in part}
             best = credits_of([row for row in rows if row["program"] not in names])
             pool = tuple(dict.fromkeys([*setup.always, *list(best)[:POOL]]))
-            shards = [_shard(setup, program, pool, seed) for program in part if program.name not in done]
+            more = setup.objective, setup.prefixes, setup.actions, pool, seed
+            missing = [program for program in part if program.name not in done]
+            shards = [program_shard(_tried, setup.task, program, *more) for program in missing]
             for made in in_order(do, shards):
                 if made:
                     rows.append(made)
@@ -103,25 +105,18 @@ def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _shard(setup: SuffixSetup, program: Program, pool: Sequence[Trace], seed: int) -> Shard:
-    """Return the trial of suffixes on a program."""
-    parts = setup.task.id, dict(setup.task.options), setup.objective, setup.prefixes, setup.actions
-    name = name_of("suffixes", *parts, program.name, program.key, pool, seed)
-    return Shard(name, _tried, (setup, program, pool, seed))
-
-
-def _tried(setup: SuffixSetup, program: Program, pool: Sequence[Trace], seed: int) -> dict[str, Any] | None:
+def _tried(
+    task: Task,
+    program: Program,
+    objective: str,
+    prefixes: Sequence[Trace],
+    actions: Sequence[str],
+    pool: Sequence[Trace],
+    seed: int,
+) -> dict[str, Any] | None:
     """Try suffixes on a program; return its row of the state file, or None if it cannot be compiled."""
     rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
-    with suppress(BurnishError):
-        return _try(setup, program, pool, rng)
-    return None
-
-
-def _try(
-    setup: SuffixSetup, program: Program, pool: Sequence[Trace], rng: np.random.Generator
-) -> dict[str, Any]:
-    evaluator = Evaluator(Problem(setup.task, program, setup.objective, limits=LIMITS), workers=1)
+    evaluator = Evaluator(Problem(task, program, objective, limits=LIMITS), workers=1)
 
     def evaluate(traces: Sequence[Trace]) -> list[Any]:
         batch = Batch(list(traces), Ask.SITE_COSTS)
@@ -130,12 +125,12 @@ def _try(
         return evaluator.known(batch)
 
     try:
-        current = min(evaluate(setup.prefixes), key=lambda item: item.order)
+        current = min(evaluate(prefixes), key=lambda item: item.order)
         begin = current.cost
         credited: list[tuple[Trace, float]] = []
         for _ in range(ROUNDS):
             drawn = [
-                draw_suffix(setup.actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
+                draw_suffix(actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
                 for _ in range(NEW)
             ]
             suffixes = list(dict.fromkeys([*pool, *(suffix[:LONGEST] for suffix in drawn)]))
@@ -159,6 +154,8 @@ def _try(
                     joined += tuple(entry(action, site) for action in suffixes[best])
             (candidate,) = evaluate([joined])
             current = min(candidate, *tried, current, key=lambda item: item.order)
+    except BurnishError:
+        return None
     finally:
         evaluator.close()
     return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}

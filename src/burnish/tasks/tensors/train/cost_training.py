@@ -74,7 +74,7 @@ def measured_on(
     machine: str,
     *more: Any,
 ) -> tuple[list[str], str]:
-    """Measure a program's schedules: a line for each one, and "" or the reason why there are none.
+    """Measure a program's schedules: a line for each one, and the failure of the program or "".
 
     Raises:
         InputError: this machine is of another kind than the table's.
