@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cluster.engine import Engine
 from burnish.cluster.engines import open_engine, read_options
 from burnish.cluster.run import ATTEMPTS, RunOutcome, ShardProgress, batches_of, run_shards
-from burnish.cluster.shards import RESULTS, Shard, failure_of, machine_of, value_of
+from burnish.cluster.shards import RESULTS, failure_of, machine_of, value_of
 from burnish.core.errors import InputError, MissingTool, UnknownName
+from burnish.workers.executor import Shard
 from tests.cluster import work
 
 
@@ -32,14 +34,20 @@ ENGINES = [
 ]
 
 
+def opened(name: str, folder: Path) -> Engine:
+    """Return an engine with two slots, or skip the test."""
+    if name in ("submitit", "slurm", "ray"):
+        pytest.importorskip("ray" if name == "ray" else "submitit")
+    return open_engine(name, folder, {"slots": 2})
+
+
 def run(
     name: str, folder: Path, shards: Sequence[Shard], seen: list[ShardProgress] | None = None
 ) -> tuple[list[str], RunOutcome]:
     """Do shards on two slots of an engine: the names in the order of their ends, and the outcome."""
-    if name in ("submitit", "slurm", "ray"):
-        pytest.importorskip("ray" if name == "ray" else "submitit")
-    engine = open_engine(name, folder, {"slots": 2})
-    going = run_shards(engine, folder, shards, progress=(seen if seen is not None else []).append)
+    going = run_shards(
+        opened(name, folder), folder, shards, progress=(seen if seen is not None else []).append
+    )
     names: list[str] = []
     while True:
         try:

@@ -13,7 +13,7 @@ from burnish.core.program import Program
 from burnish.evaluation.cases import Case
 from burnish.evaluation.compare import Attempt, Refused, compare_methods
 from burnish.evaluation.rows import Row
-from tests.cluster.test_engines import ENGINES
+from tests.cluster.test_engines import ENGINES, opened
 from tests.evaluation.test_compare import CASES, plan, rows_of, timeless
 
 PLAN = plan("random", "genetic", "halved")
@@ -21,10 +21,8 @@ PLAN = plan("random", "genetic", "halved")
 
 def rows_on(name: str, folder: Path) -> list[Row]:
     """Return the rows of an engine, without times, in the order of their keys."""
-    if name != "local":
-        pytest.importorskip("ray" if name == "ray" else "submitit")
-    engine = open_engine(name, folder, {"slots": 2})
-    return sorted(map(timeless, rows_of(compare_on(engine, folder, PLAN, CASES))), key=lambda row: row.key)
+    rows = rows_of(compare_on(opened(name, folder), folder, PLAN, CASES))
+    return sorted(map(timeless, rows), key=lambda row: row.key)
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -5,11 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import closing
 from pathlib import Path
+
+import numpy as np
+
+from burnish.tasks.loop_nests.drawing import draw
+from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.train.measuring import Measurement
+from burnish.tasks.tensors.machine import host
+from burnish.workers.worker import Worker
 
 
 def square(number: int) -> int:
     return number * number
+
+
+def pair(number: int) -> tuple[int, None]:
+    return number, None
 
 
 def wait(number: int, seconds: float) -> int:
@@ -42,3 +55,20 @@ def length(content: bytes) -> int:
 def core() -> list[int]:
     """Return the cores that this process may use."""
     return sorted(os.sched_getaffinity(0))
+
+
+def cores_of_worker() -> tuple[list[int], list[int]]:
+    """Return the cores that this process may use, and those of a worker that it starts."""
+    with closing(Worker()) as worker:
+        return core(), worker.call(core)
+
+
+def made_up(key: tuple[str, int], plan: object, seed: int, guide: object) -> list[Measurement]:
+    """Return eight measurements of a nest, whose times depend on the arguments only."""
+    rng = np.random.default_rng([seed, len(key[0])])
+    nest = parse(key[0])
+    drawn = [draw(nest, key[1], rng) for _ in range(8)]
+    seconds = rng.uniform(1, 2, 8).tolist()
+    return [
+        Measurement(*key, *sketch, taken, host().cpu) for sketch, taken in zip(drawn, seconds, strict=True)
+    ]

@@ -24,7 +24,7 @@ import numpy as np
 from gymnasium.vector.utils import iterate
 
 from burnish.cluster.engine import Engine
-from burnish.cluster.shards import Shard, failure_of, make_folder
+from burnish.cluster.shards import failure_of, make_folder
 from burnish.core.errors import BurnishError
 from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.async_ppo import Played
@@ -35,6 +35,7 @@ from burnish.learning.training.algorithms import Note
 from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Config, config_of
 from burnish.learning.training.learning import PolicySetup, PolicyTraining
+from burnish.workers.executor import Shard
 
 ACTORS = "actors"
 LOOK_SECONDS = 0.2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from burnish.cluster.shards import Shard
+from burnish.workers.executor import Shard
 
 Batch = Sequence[Shard]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from burnish.cluster.engine import Engine
 from burnish.cluster.run import ShardProgress, run_shards
-from burnish.cluster.shards import Shard, value_of
+from burnish.cluster.shards import value_of
 from burnish.core.decoding import decode
 from burnish.core.errors import InputError
 from burnish.core.program import Program
@@ -27,6 +26,7 @@ from burnish.evaluation.compare import (
 from burnish.evaluation.rows import Row
 from burnish.llvm.toolchain import first_error
 from burnish.search.problem import Problem
+from burnish.workers.executor import Shard, name_of
 
 
 def compare_on(
@@ -100,4 +100,4 @@ def _name(plan: MethodComparison, problem: Problem, attempts: Sequence[Attempt])
     program = problem.program
     parts = [plan.task.id, dict(plan.task.options), plan.objective, plan.seed, dict(plan.policies)]
     parts += [program.name, program.key, [(one.method, one.rule.text) for one in attempts]]
-    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+    return name_of(*parts)

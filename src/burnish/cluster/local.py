@@ -10,27 +10,24 @@ from pathlib import Path
 from burnish.cluster.engine import Batch, Ended
 from burnish.cluster.shards import do
 from burnish.core.errors import CompilerCrash, CompilerTimeout
-from burnish.workers.worker import GIB, Limits, Worker, wait
+from burnish.workers.executor import LIMITS
+from burnish.workers.worker import Worker, wait
 
 
 class LocalEngine:
     """Worker processes, one for each core that this process may use, or fewer."""
 
-    def __init__(
-        self, folder: Path, *, processes: int | None = None, seconds: float = 86400.0, gib: float = 256.0
-    ) -> None:
+    def __init__(self, folder: Path, *, processes: int | None = None) -> None:
         """Start no process yet.
 
         Args:
             folder: The run's folder.
             processes: The number of processes; by default one for each core.
-            seconds: The limit for one shard.
-            gib: The memory limit of a process, in GiB; the workers that it starts have limits of their own.
         """
         self.folder = folder
         self.slots = processes or len(os.sched_getaffinity(0))
         self.most = 64
-        self._workers = [Worker(Limits(seconds, int(gib * GIB))) for _ in range(self.slots)]
+        self._workers = [Worker(LIMITS) for _ in range(self.slots)]
         self._waiting: deque[tuple[int, Batch]] = deque()
         self._running: dict[Worker, int] = {}
 

@@ -48,8 +48,7 @@ class RayEngine:
         except ImportError:
             raise MissingTool(f"Ray is not installed: {install('cluster')}") from None
         self._ray = ray
-        self._mine = not ray.is_initialized()
-        if self._mine:
+        if not ray.is_initialized():  # by an earlier engine of this process, with which Ray ends
             try:
                 here: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
                 ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **here)
@@ -89,13 +88,11 @@ class RayEngine:
         return found
 
     def close(self) -> None:
-        """See Engine."""
+        """See Engine; Ray itself ends with this process, because the next engine needs it again."""
         for reference in self._running:
             self._ray.cancel(reference, force=True)
         self._running.clear()
         self._waiting.clear()
-        if self._mine:
-            self._ray.shutdown()
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < 2 * self.slots:

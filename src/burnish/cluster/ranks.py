@@ -18,7 +18,7 @@ from typing import Any
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from burnish.cluster.engine import Engine
-from burnish.cluster.shards import Shard, failure_of, is_done, make_folder, value_of
+from burnish.cluster.shards import failure_of, is_done, make_folder, value_of
 from burnish.core.errors import BurnishError, InputError
 from burnish.learning.training.checkpoint import FILE, Best
 from burnish.learning.training.config import Config, config_of
@@ -27,6 +27,7 @@ from burnish.learning.training.loop import STOP, IterationProgress, Listener, Tr
 from burnish.learning.training.ranked import train_rank
 from burnish.learning.training.track import LOG, read_log
 from burnish.learning.training.validation import SCORE
+from burnish.workers.executor import Shard
 
 RANKS = "ranks"
 LOOK_SECONDS = 0.5

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.cluster.engine import Batch, Engine
-from burnish.cluster.shards import FAILURES, Outcome, Shard, failure_of, is_done, make_folder, store
+from burnish.cluster.shards import FAILURES, Outcome, failure_of, is_done, make_folder, store
 from burnish.core.errors import InputError
+from burnish.workers.executor import Shard
 
 BATCHES_PER_SLOT = 4  # so that a slot with quick shards takes more of them
 ATTEMPTS = 3  # lost processes with the same first shard, after which that shard has failed

@@ -1,4 +1,4 @@
-"""Shards: idempotent pieces of work, whose results are files that are written whole.
+"""Shards' results: files that are written whole.
 
 A run is a folder. A shard is done when its file is there, so any engine continues where any other stopped:
 
@@ -12,10 +12,9 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,30 +23,9 @@ from burnish import _native
 from burnish.core.decoding import json_object
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
+from burnish.workers.executor import Shard
 
 RESULTS, FAILURES = "results", "failures"
-NAME = re.compile(r"[\w.@+-]{1,180}")
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One piece of work.
-
-    Attributes:
-        name: Its name, unique in its run: letters, digits and `._@+-`.
-        work: An importable function. Its value must be JSON, and depend on the arguments only.
-        arguments: The arguments, which must be picklable.
-        pinned: Whether it works on one core, which it has for itself; otherwise it takes all it may.
-    """
-
-    name: str
-    work: Callable[..., Any]
-    arguments: tuple[Any, ...] = ()
-    pinned: bool = True
-
-    def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
-            raise InputError(f"shard {self.name!r}: expected 1 to 180 letters, digits and ._@+-")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Trainings in many processes, on one machine or many: the ranks of DD-PPO, the actors of async-ppo."""
+"""Trainings in many processes, on one machine or many.
+
+The work is that of DD-PPO's ranks, of async-ppo's actors, or of programs that a training searches or measures.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ from typing import Any
 from burnish.cluster.actors import LEARNER, ActorTraining
 from burnish.cluster.engine import Engine
 from burnish.cluster.engines import open_engine
+from burnish.cluster.executor import OnEngine
 from burnish.cluster.ranks import train_on
-from burnish.core.errors import InputError
 from burnish.learning.agents.ranks import of_this_process
-from burnish.learning.training.algorithms import RANKED, TRAININGS
+from burnish.learning.training.algorithms import RANKED, TRAININGS, open_training
 from burnish.learning.training.config import Config
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
 from burnish.learning.training.ranked import train_rank
 
 SLURM = "slurm"
+SHARDS = "shards"
 HERE = ("local", "submitit")  # engines of this machine
 
 
@@ -45,13 +49,14 @@ def train_many(
         on: The engine of the processes: see open_engine; "" for processes of this machine. In a job of SLURM,
             "slurm" is the engine of actors, and ranks are the job's tasks.
         options: The engine's options.
-        processes: The number of ranks or actors; by default the engine's slots, but one rank without `on`.
+        processes: The number of ranks, actors or programs at a time; by default the engine's slots, or one
+            rank without `on`.
 
     Returns:
         The outcome; None in a process that torchrun or SLURM started, and whose rank is above 0.
 
     Raises:
-        InputError: the algorithm runs in one process only.
+        InputError: the algorithm works in one process only.
     """
     slots = {} if processes is None else {"slots": processes}
     opened = partial(_open, on or "local", {**options, **slots})
@@ -63,8 +68,7 @@ def train_many(
         return train_rank(config, folder, listener)
     if is_ranked(config):
         return train_on(opened, config, folder, listener, address="" if everywhere else "127.0.0.1")
-    several = f"--on {on or 'local'} and --processes are for dd-ppo and {LEARNER}"
-    raise InputError(f"{config.name}: {config.algorithm['name']} trains in one process; {several}")
+    return train(config, folder, partial(open_training, do=OnEngine(opened, folder / SHARDS)), listener)
 
 
 def _open(name: str, options: Mapping[str, Any], folder: Path) -> Engine:

@@ -1,8 +1,9 @@
 """Fork server: a process with the workers' imports preloaded that forks each worker in milliseconds.
 
 The fork server never opens a program, has one thread, and ends with the process that started it. Its forks
-get only the environment, the folder and `sys.path` of the process that asks for them. There may be two fork
-servers: all forks of one have their memory at the same addresses, those of the other at other addresses.
+get only the environment, the folder, the cores and `sys.path` of the process that asks for them. There may be
+two fork servers: all forks of one have their memory at the same addresses, those of the other at other
+addresses.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Birth:
     memory_bytes: int
     spin_seconds: float
     modules: tuple[str, ...] = field(default_factory=lambda: tuple(filter(_is_known, sys.modules)))
+    cores: frozenset[int] = field(default_factory=lambda: frozenset(os.sched_getaffinity(0)))
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
     folder: str = field(default_factory=os.getcwd)
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -235,6 +237,8 @@ def _live(descriptors: list[int], birth: Birth) -> None:
         os.environ.clear()
         os.environ.update(birth.environment)
         os.chdir(birth.folder)
+        if os.sched_getaffinity(0) != birth.cores:  # that process has moved since the fork server began
+            os.sched_setaffinity(0, birth.cores)
         child.main(requests, replies, lifeline, birth.memory_bytes, birth.spin_seconds)
         code = 0
     except BaseException:

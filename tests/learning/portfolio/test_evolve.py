@@ -32,7 +32,7 @@ from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
 COUNTING = replace(TASK, hints=SearchHints((("halve",),)))
-SETUP = PortfolioSetup(COUNTING, "total", 1, count=2, slowest=9.0, generations=3)
+SETUP = PortfolioSetup(COUNTING, "total", count=2, slowest=9.0, generations=3)
 FIRST = [("halve",), ("subtract(3)",)]
 
 

@@ -32,7 +32,7 @@ COUNTING = replace(TASK, hints=SearchHints((("halve",),)))
 @pytest.mark.usefixtures("nothing_left")
 def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> None:
     state = tmp_path / "found.jsonl"
-    options: dict[str, Any] = {"budget": Budget(evaluations=60), "jobs": 1}
+    options: dict[str, Any] = {"budget": Budget(evaluations=60)}
     collect(problems_of(COUNTING, PROGRAMS[:2], ["total"]), state, **options)
     before = state.read_text()
     state.write_text(before + '{"program": "kil')  # and killed
@@ -104,13 +104,13 @@ def test_greedy_cover_by_hand() -> None:
 def test_suffixes_that_gain_are_credited(tmp_path: Path) -> None:
     setup = SuffixSetup(COUNTING, "total", ((), ("halve",)), COUNTING.actions)
     state = tmp_path / "suffixes.jsonl"
-    credits = learn_suffixes(setup, PROGRAMS, state, jobs=1, seed=0)
+    credits = learn_suffixes(setup, PROGRAMS, state, seed=0)
     assert list(credits.values()) == sorted(credits.values(), reverse=True)
     rows = [json.loads(line) for line in state.read_text().splitlines()]
     assert all(row["saved"] > 0 for row in rows)
     for row in rows:  # what is credited in a round is no more than what was there to save
         assert sum(share for _, share in row["credits"]) <= 3
-    assert learn_suffixes(setup, PROGRAMS, state, jobs=1, seed=0) == credits
+    assert learn_suffixes(setup, PROGRAMS, state, seed=0) == credits
     best = next(iter(credits))
     session = COUNTING.open(PROGRAMS[1])
     before = session.measure("total")

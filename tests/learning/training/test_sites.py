@@ -83,7 +83,7 @@ def test_sites_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_traces_are_collected_and_measured_without_initial_ones(tmp_path: Path) -> None:
     problems = problems_of(ASKING, [CALLS], ["size"])
-    (found,) = collect(problems, tmp_path / "collected.jsonl", budget=Budget(evaluations=600), jobs=1)
+    (found,) = collect(problems, tmp_path / "collected.jsonl", budget=Budget(evaluations=600))
     assert (found.reference, found.cost) == (31, optimum(CALLS))
     table = fill(
         TableSetup(SPLITTING, ["area"], ["lengths"]),
@@ -91,8 +91,8 @@ def test_traces_are_collected_and_measured_without_initial_ones(tmp_path: Path) 
         [("1: split",), ()],
         tmp_path / "costs.jsonl",
     )
-    assert table.references.tolist() == [[37], [10]]
-    assert table.costs[..., 0].tolist() == [[19, 37], [10, 10]]
+    assert table.references.tolist() == [[10], [37]], "sorted by name"
+    assert table.costs[..., 0].tolist() == [[10, 10], [19, 37]]
     never = replace(ASKING, reference="never")
     with closing(Worker()) as worker:
         assert measure_reference(never, CALLS, ["size"], worker)[0] == (32,)

@@ -17,6 +17,7 @@ from burnish.llvm.corpora.building import FileGroup, PackageJob, PackProgress, b
 from burnish.llvm.corpora.pack import PackRow
 from burnish.llvm.corpora.public import package_job
 from burnish.llvm.corpora.store import open_corpus
+from burnish.workers.executor import Processes
 from tests.llvm.corpora.conftest import PADDING, Tree
 from tests.llvm.corpora.sdists import make_package
 from tests.waiting import wait_until
@@ -59,7 +60,7 @@ def test_nothing_is_written_beside_the_sources(tmp_path: Path, package: Plan) ->
 
 def test_the_digest_does_not_depend_on_the_number_of_processes(tmp_path: Path, package: Plan) -> None:
     for processes in (1, 3):
-        build(tmp_path / str(processes), [package()], processes=processes)
+        build(tmp_path / str(processes), [package()], do=Processes(processes))
     assert open_corpus(tmp_path / "1").digest == open_corpus(tmp_path / "3").digest
     assert (tmp_path / "1/tiny.pack").read_bytes() == (tmp_path / "3/tiny.pack").read_bytes()
 
@@ -94,7 +95,8 @@ sys.path[:0] = {path!r}
 from tests.llvm.corpora.sdists import make_package
 from burnish.llvm.corpora.building import build
 from burnish.llvm.corpora.public import package_job
-build(Path({folder!r}), [package_job(Path({package!r}), make_package(b""))], processes=2)
+from burnish.workers.executor import Processes
+build(Path({folder!r}), [package_job(Path({package!r}), make_package(b""))], do=Processes(2))
 """
 
 
@@ -200,7 +202,7 @@ def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(
     tmp_path: Path, processes: int
 ) -> None:
     groups = FileGroup("1", ("a", "deadly", "z"), made_up), FileGroup("2", ("b",), made_up)
-    build(tmp_path, [PackageJob("p", "r", groups)], processes=processes)
+    build(tmp_path, [PackageJob("p", "r", groups)], do=Processes(processes))
     found = reasons(tmp_path)
     assert found.pop("deadly").startswith("killed its process: the compiler process ended by signal SIGKILL")
     assert found == dict.fromkeys("abz", "made up")

@@ -23,6 +23,7 @@ from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import TASK
+from burnish.workers.executor import Processes
 from tests.sources import program
 
 OPTIONS = ("-cc1", "-triple", "x86_64-unknown-linux-gnu", "-fprofile-use=a.prof", "-Oz", "-emit-obj")
@@ -160,7 +161,7 @@ def test_clang_compiles_what_was_exported_as_it_compiles_the_file(tmp_path: Path
     """The whole way of a module: into a corpus of MLGO, into one of burnish, and through clang."""
     hot = program("hash_table.c")
     corpus = write_mlgo(tmp_path / "mlgo", [MlgoModule("a/hot.o", hot.content, cc1_options())])
-    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), processes=1)
+    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), do=Processes(1))
     (read,) = open_corpus(tmp_path / "mine")
     assert read.name == "mlgo/a/hot.o"
     command = [str(find_tool("clang")), *corpus.command("a/hot.o"), "-o", str(tmp_path / "hot.o")]

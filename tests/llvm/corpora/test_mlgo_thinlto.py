@@ -12,6 +12,7 @@ from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import InliningSession
+from burnish.workers.executor import Processes
 
 MAIN = """
 int helper(int x);
@@ -44,7 +45,7 @@ def test_what_was_imported_is_there_and_is_asked_about(tmp_path: Path) -> None:
     ]
     corpus = write_mlgo(tmp_path / "mlgo", modules)
     assert corpus.has_thinlto
-    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), processes=1)
+    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), do=Processes(1))
     (main,) = (one for one in open_corpus(tmp_path / "mine") if one.name.endswith("main.o"))
     session = load_task("llvm_inlining").open(main)
     assert isinstance(session, InliningSession)

@@ -6,6 +6,7 @@ import argparse
 import itertools
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from burnish.core.errors import InputError
 from burnish.core.registry import default_task, load_task, program_kinds, task_names
 from burnish.core.task import Setting, Task
 from burnish.policies import find as policies
+from burnish.workers.executor import Executor, Processes, each_core
 from burnish.workers.worker import GIB, Limits
 
 if TYPE_CHECKING:
@@ -154,6 +156,15 @@ def engine_of(options: argparse.Namespace, folder: Path) -> Engine:
     from burnish.cluster.engines import open_engine
 
     return open_engine(options.on, folder, engine_options_of(options))
+
+
+def executor_of(options: argparse.Namespace, folder: Path) -> Executor:
+    """Return the executor of --on, whose shards are in a folder; without --on, of --jobs processes here."""
+    if not options.on:
+        return Processes(options.jobs) if options.jobs else each_core()
+    from burnish.cluster.executor import OnEngine
+
+    return OnEngine(partial(engine_of, options), folder)
 
 
 def add_limits(parser: CommandParser, unit: str = "action") -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from burnish.cli.jobs.arguments import split_at_dashes
+from burnish.cli.jobs.arguments import add_engine, executor_of, split_at_dashes
 from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
@@ -45,10 +47,13 @@ from burnish.llvm.corpora.splits import assign_splits, file_of, group_of, remove
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.corpora.workloads import Recipe, workloads
+from burnish.workers.executor import Executor
 
 Add = Callable[..., argparse.Action]
 
 COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
+
+SHARDS = ".shards"  # in the folder of a corpus: the results of parts, while an engine builds it
 
 RUNNABLE: dict[str, Callable[[], Sequence[Kernel | Recipe]]] = {"kernels": kernels, "workloads": workloads}
 
@@ -78,6 +83,7 @@ def _parser() -> CommandParser:
     add = _command(commands, "build", _build, "compile; resume a build that was stopped")
     _add_packages(add)
     add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
+    add_engine(commands.choices["build"])
     add("--limit", type=COUNT, metavar="N", help="only the first N files of each package")
     add("--again", action="store_true", help="also build what exists already")
     add("--from", dest="source", metavar="WHAT", help=_FROM_HELP)
@@ -89,9 +95,11 @@ def _parser() -> CommandParser:
     add_table_form(commands.choices["build"])
 
     add = _command(commands, "random", _random, "generate random programs that can be run")
+    commands.choices["random"].set_defaults(again=False)
     add("--count", type=COUNT, default=100, help="default: 100")
     add("--seed", type=SEED, default=0, help="seed of the first; the others count up from it")
     add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
+    add_engine(commands.choices["random"])
     add("--quiet", action="store_true", help="no progress")
     add("--size", type=COUNT, default=SIZE, help=f"approximate IR instructions of each; default: {SIZE}")
     add("--folder", type=Path, required=True, help="folder of the corpus to write")
@@ -224,8 +232,8 @@ def _build_public(options: argparse.Namespace) -> list[str]:
             fetching.start(package)
             root = fetch(package, options.sources, fetching)
             jobs.append(package_job(root, package, options.limit))
-    with BuildProgress(quiet=options.quiet) as progress:
-        build(options.folder, jobs, processes=options.jobs, progress=progress, again=options.again)
+    with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
+        build(options.folder, jobs, do=do, progress=progress, again=options.again)
     return [package.name for package in packages]
 
 
@@ -233,22 +241,32 @@ def _build_user_package(options: argparse.Namespace) -> list[str]:
     own = UserPackage(
         options.source, options.name, options.split or "train", options.clang, options.functions
     )
-    with BuildProgress(quiet=options.quiet) as progress:
+    with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
         name = build_user_package(
             options.folder,
             own,
             link=options.link,
-            processes=options.jobs,
+            do=do,
             progress=progress,
             again=options.again,
         )
     return [name]
 
 
+@contextlib.contextmanager
+def _executor(options: argparse.Namespace) -> Iterator[Executor]:
+    """Yield the executor of a build; its shards' results are removed once the packs are complete."""
+    shards = options.folder / SHARDS
+    if options.again:
+        shutil.rmtree(shards, ignore_errors=True)
+    yield executor_of(options, shards)
+    shutil.rmtree(shards, ignore_errors=True)
+
+
 def _random(options: argparse.Namespace) -> int:
     job = random_job(options.count, options.seed, options.size)
-    with BuildProgress(quiet=options.quiet) as progress:
-        build(options.folder, [job], processes=options.jobs, progress=progress)
+    with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
+        build(options.folder, [job], do=do, progress=progress)
     corpus = open_corpus(options.folder)
     print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}")
     return 0

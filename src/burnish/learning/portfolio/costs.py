@@ -5,16 +5,13 @@ Times are relative to the reference; `reached` gives the gain that a policy reac
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,6 +27,7 @@ from burnish.core.walk import after
 from burnish.files import LineFile, read_json_lines
 from burnish.learning.training.collect import LIMITS
 from burnish.policies.sequence_values import SequenceValues, features_of, size_of
+from burnish.workers.executor import IN_TURN, Executor, program_shard
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
 
@@ -221,7 +219,7 @@ class TableSetup:
     task: Task  # the task of the traces
     objectives: Sequence[str]
     observations: Sequence[str]  # arrays observed before anything is applied: the features
-    jobs: int = 1  # programs in parallel, one process each
+    do: Executor = IN_TURN  # measures the programs, a shard each
 
 
 def fill(
@@ -234,7 +232,7 @@ def fill(
 ) -> CostTable:
     """Measure traces on programs, except the pairs that the state file already has.
 
-    The table has every program on which all the traces were measured, also in earlier calls.
+    The table has every program on which all the traces were measured, also in earlier calls, sorted by name.
 
     A program that cannot be opened is left out. A JSON line of the state file has a program's references and
     features, or the costs of some traces on it. `progress` gets the numbers of finished programs and of all.
@@ -250,33 +248,28 @@ def fill(
     rows: dict[str, _Row] = {}
     for line in known[1:]:
         _add(rows, line)
-    file = LineFile(state, keep=len(known) > 1)
-    if len(known) == 1:
-        file.append(json.dumps(head))
     names = [join_trace(trace) for trace in traces]
-    lock = Lock()
-    done = itertools.count(1)
-
-    def one(program: Program) -> None:
-        known = rows.get(program.name)
+    shards = {}
+    for program in programs:
+        row = rows.get(program.name)
         missing = [
-            trace for trace, name in zip(traces, names, strict=True) if not known or name not in known.costs
+            trace for trace, name in zip(traces, names, strict=True) if not row or name not in row.costs
         ]
         if missing:
-            try:
-                lines = _measured(setup, program, missing, opened=known is not None)
-            except (CompilerCrash, ProgramError):
-                return
-            with lock:
-                for line in lines:
-                    file.append(json.dumps(line))
-                    _add(rows, line)
-        if progress:
-            progress(next(done), len(programs))
-
-    with closing(file), ThreadPoolExecutor(setup.jobs) as pool:
-        list(pool.map(one, programs))
-    whole = {name: row for name, row in rows.items() if all(trace in row.costs for trace in names)}
+            more = tuple(setup.objectives), tuple(setup.observations), missing, row is not None
+            shards[program.name] = program_shard(_measured, setup.task, program, *more)
+    done = len(programs) - len(shards)
+    with closing(LineFile(state, keep=len(known) > 1)) as file:
+        if len(known) == 1:
+            file.append(json.dumps(head))
+        for _, lines in setup.do(list(shards.values())):
+            for line in lines:
+                file.append(json.dumps(line))
+                _add(rows, line)
+            done += 1
+            if progress:
+                progress(done, len(programs))
+    whole = {name: row for name, row in sorted(rows.items()) if all(trace in row.costs for trace in names)}
     return _table(whole, traces, names, setup.objectives)
 
 
@@ -316,24 +309,34 @@ def _table(
 
 
 def _measured(
-    setup: TableSetup, program: Program, traces: Sequence[Trace], *, opened: bool
+    task: Task,
+    program: Program,
+    objectives: Sequence[str],
+    observations: Sequence[str],
+    traces: Sequence[Trace],
+    is_known: bool,
 ) -> list[dict[str, Any]]:
-    """Return new lines of the state file: the program's features and references if not `opened`; costs."""
+    """Return the new lines of the state file; [] if the reference fails.
+
+    With `is_known`, the file has the program's features and references already.
+    """
     lines: list[dict[str, Any]] = []
-    task, objectives = setup.task, setup.objectives
-    with closing(Worker(LIMITS)) as worker:
-        if not opened:
-            features = features_of(Sandbox(task.open, program, worker=worker), setup.observations)
-            references, seconds = measure_reference(task, program, objectives, worker)
-            lines.append(
-                {
-                    "program": program.name,
-                    "features": features.tolist(),
-                    "references": references,
-                    "reference_seconds": seconds,
-                }
-            )
-        measured = measure_traces(task, program, traces, objectives, worker)
+    try:
+        with closing(Worker(LIMITS)) as worker:
+            if not is_known:
+                features = features_of(Sandbox(task.open, program, worker=worker), observations)
+                references, seconds = measure_reference(task, program, objectives, worker)
+                lines.append(
+                    {
+                        "program": program.name,
+                        "features": features.tolist(),
+                        "references": references,
+                        "reference_seconds": seconds,
+                    }
+                )
+            measured = measure_traces(task, program, traces, objectives, worker)
+    except (CompilerCrash, ProgramError):
+        return []
     costs = {
         join_trace(trace): (cost or (None,) * len(objectives), round(seconds, 5))
         for trace, (cost, seconds) in zip(traces, measured, strict=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +39,7 @@ from burnish.learning.portfolio.costs import (
 from burnish.learning.portfolio.portfolio import MOST, OVERHEAD, Generation, Portfolio
 from burnish.learning.training.collect import LIMITS
 from burnish.search.mutation import cross, mutate
+from burnish.workers.executor import IN_TURN, Executor, in_order, program_shard
 from burnish.workers.worker import Worker
 
 SURVIVORS = 24  # most candidates that are tried on all programs
@@ -61,12 +61,12 @@ class PortfolioSetup:
 
     task: Task
     objective: str
-    jobs: int  # programs in parallel
     count: int  # programs to evolve on: the first that can be opened and are not too slow
     slowest: float  # seconds that the reference may take on a program
     generations: int  # including those in the state file
     seed: int = 0  # of the candidates
     left_out: tuple[str, ...] = ()  # prefixes of actions that no sequence may have: they are for single sites
+    do: Executor = IN_TURN  # measures the programs, a shard each
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -79,35 +79,42 @@ class PortfolioSetup:
 
     def suitable(self, programs: Sequence[Program], count: int) -> list[tuple[str, float]]:
         """Return the first `count` programs whose reference is not too slow: (name, cost)."""
-
-        def one(program: Program) -> tuple[str, float] | None:
-            try:
-                with closing(Worker(LIMITS)) as worker:
-                    (cost,), seconds = measure_reference(self.task, program, [self.objective], worker)
-            except (CompilerCrash, ProgramError):
-                return None
-            return (program.name, cost) if seconds <= self.slowest else None
-
         found: list[tuple[str, float]] = []
-        with ThreadPoolExecutor(self.jobs) as pool:
-            for begin in range(0, len(programs), CHUNK):
-                if len(found) >= count:
-                    break
-                found += [item for item in pool.map(one, programs[begin : begin + CHUNK]) if item]
+        for begin in range(0, len(programs), CHUNK):
+            if len(found) >= count:
+                break
+            part = programs[begin : begin + CHUNK]
+            shards = [program_shard(_reference, self.task, program, self.objective) for program in part]
+            for program, row in zip(part, in_order(self.do, shards), strict=True):
+                if row and row[1] <= self.slowest:
+                    found.append((program.name, row[0]))
         return found[:count]
 
     def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
         """Measure sequences on programs."""
-
-        def one(program: Program) -> list[CostsAndSeconds]:
-            with closing(Worker(LIMITS)) as worker:
-                return measure_traces(self.task, program, traces, [self.objective], worker)
-
-        with ThreadPoolExecutor(self.jobs) as pool:
-            columns = list(pool.map(one, programs))
+        shards = [
+            program_shard(_column, self.task, program, self.objective, tuple(traces)) for program in programs
+        ]
+        columns = list(in_order(self.do, shards))
         costs = [[math.inf if cost is None else cost[0] for cost, _ in column] for column in columns]
         seconds = [[seconds for _, seconds in column] for column in columns]
         return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
+
+
+def _reference(task: Task, program: Program, objective: str) -> tuple[float, float] | None:
+    """Return the reference's cost, and the seconds of applying it; None if the compiler fails."""
+    try:
+        with closing(Worker(LIMITS)) as worker:
+            (cost,), seconds = measure_reference(task, program, [objective], worker)
+    except (CompilerCrash, ProgramError):
+        return None
+    return cost, seconds
+
+
+def _column(task: Task, program: Program, objective: str, traces: Sequence[Trace]) -> list[CostsAndSeconds]:
+    """Measure sequences on a program."""
+    with closing(Worker(LIMITS)) as worker:
+        return measure_traces(task, program, traces, [objective], worker)
 
 
 def evolve(

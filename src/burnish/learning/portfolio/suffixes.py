@@ -7,14 +7,13 @@ gained more than all others somewhere are tried on the next programs, and varied
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
 from burnish.search.problem import Problem
 from burnish.search.space import Ask, Batch
+from burnish.workers.executor import IN_TURN, Executor, in_order, program_shard
 
 POOL = 32  # the best suffixes so far that are tried on every program
 NEW = 32  # variations and random suffixes that are tried on a program in every round
@@ -60,8 +60,9 @@ def learn_suffixes(
     programs: Sequence[Program],
     state: Path,
     *,
-    jobs: int,
     seed: int,
+    do: Executor = IN_TURN,
+    together: int = 1,
     progress: Callable[[str, float, int], None] | None = None,
 ) -> dict[Trace, float]:
     """Try suffixes on program after program: {suffix: credit}, the best first.
@@ -69,32 +70,29 @@ def learn_suffixes(
     The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond the
     savings of better suffixes of the same round. A killed run continues with the missing programs.
 
-    The state file has a JSON line for each program; `jobs` programs are tried in parallel. `progress` gets
-    a program's name, the share of its cost saved, and the number of rows so far.
+    The programs are tried in rounds of `together`, a shard each, with the best suffixes of earlier rounds. So
+    the credits depend neither on the executor `do` nor on kills.
+
+    The state file has a JSON line for each program, in their order. `progress` gets a program's name, the
+    share of its cost saved, and the number of rows so far.
     """
     rows = read_json_lines(state, json_object, appended=True)
-    file = LineFile(state, keep=True)
     done = {row["program"] for row in rows}
-    lock = Lock()
-
-    def one(program: Program) -> None:
-        if program.name in done:
-            return
-        rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
-        with lock:
-            pool = list(dict.fromkeys([*setup.always, *list(credits_of(rows))[:POOL]]))
-        try:
-            made = _try(setup, program, pool, rng)
-        except BurnishError:
-            return
-        with lock:
-            rows.append(made)
-            file.append(json.dumps(made))
-            if progress:
-                progress(program.name, made["saved"], len(rows))
-
-    with closing(file), ThreadPoolExecutor(jobs) as executor:
-        list(executor.map(one, programs))
+    left = iter(programs)
+    with closing(LineFile(state, keep=True)) as file:
+        while part := list(itertools.islice(left, together)):
+            names = {program.name for program in part}
+            best = credits_of([row for row in rows if row["program"] not in names])
+            pool = tuple(dict.fromkeys([*setup.always, *list(best)[:POOL]]))
+            more = setup.objective, setup.prefixes, setup.actions, pool, seed
+            missing = [program for program in part if program.name not in done]
+            shards = [program_shard(_tried, setup.task, program, *more) for program in missing]
+            for made in in_order(do, shards):
+                if made:
+                    rows.append(made)
+                    file.append(json.dumps(made))
+                    if progress:
+                        progress(made["program"], made["saved"], len(rows))
     return credits_of(rows)
 
 
@@ -107,10 +105,18 @@ def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _try(
-    setup: SuffixSetup, program: Program, pool: Sequence[Trace], rng: np.random.Generator
-) -> dict[str, Any]:
-    evaluator = Evaluator(Problem(setup.task, program, setup.objective, limits=LIMITS), workers=1)
+def _tried(
+    task: Task,
+    program: Program,
+    objective: str,
+    prefixes: Sequence[Trace],
+    actions: Sequence[str],
+    pool: Sequence[Trace],
+    seed: int,
+) -> dict[str, Any] | None:
+    """Try suffixes on a program; return its row of the state file, or None if it cannot be compiled."""
+    rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
+    evaluator = Evaluator(Problem(task, program, objective, limits=LIMITS), workers=1)
 
     def evaluate(traces: Sequence[Trace]) -> list[Any]:
         batch = Batch(list(traces), Ask.SITE_COSTS)
@@ -119,12 +125,12 @@ def _try(
         return evaluator.known(batch)
 
     try:
-        current = min(evaluate(setup.prefixes), key=lambda item: item.order)
+        current = min(evaluate(prefixes), key=lambda item: item.order)
         begin = current.cost
         credited: list[tuple[Trace, float]] = []
         for _ in range(ROUNDS):
             drawn = [
-                draw_suffix(setup.actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
+                draw_suffix(actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
                 for _ in range(NEW)
             ]
             suffixes = list(dict.fromkeys([*pool, *(suffix[:LONGEST] for suffix in drawn)]))
@@ -148,6 +154,8 @@ def _try(
                     joined += tuple(entry(action, site) for action in suffixes[best])
             (candidate,) = evaluate([joined])
             current = min(candidate, *tried, current, key=lambda item: item.order)
+    except BurnishError:
+        return None
     finally:
         evaluator.close()
     return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}

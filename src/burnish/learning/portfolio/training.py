@@ -14,7 +14,6 @@ Then the network is fitted (network), and the whole policy is written to one sma
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -40,6 +39,7 @@ from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
 from burnish.policies.sequence_values import WORST, SequenceValues
 from burnish.search import Budget
+from burnish.workers.executor import Executor, Processes, each_core
 from burnish.workers.sandbox import Sandbox
 
 SUFFIX = ".npz"
@@ -50,8 +50,10 @@ class SequenceValuesTraining(ConfiguredTraining):
 
     ends = True
 
-    def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
-        """Choose the programs.
+    def __init__(
+        self, config: Config, folder: Path, note: Callable[[str], None], do: Executor | None = None
+    ) -> None:
+        """Choose the programs; `do` searches and measures them, by default in `algorithm.jobs` processes.
 
         Raises:
             InputError: the configuration does not fit the task or the programs.
@@ -67,7 +69,8 @@ class SequenceValuesTraining(ConfiguredTraining):
         if self.objective not in self.objectives:
             raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is missing")
         self.choose_programs()
-        self.jobs = self.plan.jobs or os.cpu_count() or 1
+        self.do = do or (Processes(self.plan.jobs) if self.plan.jobs else each_core())
+        self.together = self.plan.chunk if do or self.plan.jobs != 1 else 1
         self.learner: SequenceValueLearner | None = None
         self._saved: Mapping[str, Any] = {}
         self._policy: SequenceValues | None = None  # complete except for the network's current weights
@@ -139,7 +142,8 @@ class SequenceValuesTraining(ConfiguredTraining):
                 problems_of(self.task, part, self.objectives),
                 self.state / "found.jsonl",
                 budget=Budget.parse(plan.search),
-                jobs=self.jobs,
+                do=self.do,
+                together=self.together,
                 progress=lambda item, count: self.note(f"searched {count}: {item.program} {item.ratio:.3f}"),
             )
             mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
@@ -158,8 +162,9 @@ class SequenceValuesTraining(ConfiguredTraining):
                 SuffixSetup(self.task, self.objective, self._best(table, gains), actions, left),
                 part,
                 self.state / f"suffixes-{_file_name(self.objective)}.jsonl",
-                jobs=self.jobs,
                 seed=self.config.run.seed,
+                do=self.do,
+                together=self.together,
                 progress=lambda name, saved, count: self.note(f"suffixes {count}: {name} -{saved:.2%}"),
             )
             suffix_programs += len(part)
@@ -197,7 +202,7 @@ class SequenceValuesTraining(ConfiguredTraining):
     def _table(
         self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
     ) -> Generator[Mapping[str, float], None, CostTable]:
-        setup = TableSetup(self.task, self.objectives, self.observations, self.jobs)
+        setup = TableSetup(self.task, self.objectives, self.observations, self.do)
         for part in _parts(programs, count, self.plan.chunk):
             table = fill(
                 setup,
@@ -218,12 +223,12 @@ class SequenceValuesTraining(ConfiguredTraining):
         setup = PortfolioSetup(
             self.task,
             self.objective,
-            self.jobs,
             count=self.plan.portfolio_programs,
             slowest=self.plan.slowest,
             generations=self.plan.generations,
             seed=self.config.run.seed,
             left_out=self.plan.left_to_sites,
+            do=self.do,
         )
         state = self.state / f"portfolio-{_file_name(self.objective)}.jsonl"
         for portfolio in evolve(setup, self.programs, first, state):
@@ -308,7 +313,7 @@ class Plan:
     suffixes: int = 32  # most suffixes that are kept
     suffix_programs: int = 150  # programs that suffixes are learned on
     jobs: int = 0  # programs in parallel; 0: the number of cores
-    chunk: int = 16  # programs in an iteration
+    chunk: int = 16  # programs in an iteration, which all begin with what earlier iterations found
     state: str = (
         ""  # folder of the stages' files, which runs for other objectives may share; by default the run's own
     )

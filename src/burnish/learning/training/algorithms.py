@@ -5,13 +5,15 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import MissingTool, UnknownName, install
+from burnish.core.errors import InputError, MissingTool, UnknownName, install
 from burnish.core.task import Task
 from burnish.learning.training.config import Config, named_task
 from burnish.learning.training.tables import from_table
+from burnish.workers.executor import Executor
 
 if TYPE_CHECKING:
     from burnish.learning.training.loop import Training
@@ -59,19 +61,29 @@ def trainings_of(task: Task) -> dict[str, str]:
     return {**dict.fromkeys(LEARNERS, OF_LEARNERS), **TRAININGS, **task.policies.trainings}
 
 
-def open_training(config: Config, folder: Path, note: Note) -> Training:
+def open_training(config: Config, folder: Path, note: Note, do: Executor | None = None) -> Training:
     """Open the training that a configuration names.
+
+    Args:
+        config: The configuration.
+        folder: The run's folder.
+        note: Shows the current activity.
+        do: Searches and measures programs, if the training does so before or while it learns.
 
     Raises:
         UnknownName: there is no such algorithm or task.
-        InputError: the configuration does not fit the training.
+        InputError: the configuration does not fit the training, or the training has no use for `do`.
     """
     name = config.algorithm["name"]
     known = trainings_of(named_task(config))
     if name not in known:
         raise UnknownName(f"{config.name}: algorithm.name: {UnknownName.among('algorithm', name, known)}")
-    make: Callable[[Config, Path, Note], Training] = pkgutil.resolve_name(known[name])
-    return make(config, folder, note)
+    make: Callable[..., Training] = pkgutil.resolve_name(known[name])
+    if do is None:
+        return make(config, folder, note)
+    if not (LEARNERS[name].imitates if name in LEARNERS else "do" in signature(make).parameters):
+        raise InputError(f"{config.name}: {name} trains in one process; it takes no --on and --processes")
+    return make(config, folder, note, do=do)
 
 
 def settings_of(config: Config) -> tuple[Algorithm, Any]:

@@ -12,15 +12,14 @@ minima of five measurements varied by 1.5 %, the ratio of their medians by 30 %.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from burnish.core.decoding import decode
 from burnish.core.errors import CompilerCrash, ProgramError
@@ -34,8 +33,10 @@ from burnish.core.walk import after, cost_after
 from burnish.files import LineFile, read_json_lines
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
+from burnish.workers.executor import IN_TURN, Executor, Shard, in_order, name_of
 from burnish.workers.worker import Limits, Worker
 
+ROW = "a row of collected traces"
 LIMITS = Limits(deadline_seconds=20)  # for everything that tries traces on many programs
 RECENT = 12  # initial traces of a search from the latest files
 STRONGEST = 8  # initial traces of a search from the files with the largest gains
@@ -79,44 +80,62 @@ def collect(
     state: Path,
     *,
     budget: Budget,
-    jobs: int,
+    do: Executor = IN_TURN,
+    together: int = 1,
     progress: Callable[[Found, int], None] | None = None,
 ) -> list[Found]:
     """Search every program that the state file lacks, append the best traces, and return all results.
 
-    A killed run continues with the missing files. Two runs find the same traces only with `jobs` = 1 and a
-    budget in evaluations.
+    The programs are searched in rounds of `together`. A search begins with the best traces of earlier
+    rounds. So under a budget in evaluations, the results depend neither on the executor nor on kills.
 
-    The state file has a JSON line for each file searched; `jobs` files are searched in parallel, each within
-    `budget` in one process. `progress` is called with each result and the number of results so far.
+    The state file has a JSON line for each file searched, in the order of the programs. `progress` is called
+    with each result and the number of results so far.
+
+    Args:
+        problems: The programs, with a task and an objective.
+        state: The state file. A killed run continues with the missing programs.
+        budget: The limit of each search, which has one process.
+        do: Searches the programs of a round, a shard each.
+        together: The programs of a round.
+        progress: See above.
     """
     known = read_found(state)
-    file = LineFile(state, keep=True)  # drops a last line that a kill cut off; its file is searched again
     done = {found.program for found in known}
-    lock = Lock()
-
-    def one(problem: Problem) -> None:
-        if problem.program.name in done:
-            return
-        with lock:
-            initial_traces = _initial_traces(problem.task, known, problem.goal.name)
-        hints = replace(problem.task.hints, initial_traces=initial_traces)
-        task = replace(problem.task, hints=hints)
-        try:
-            found = best_of(
-                replace(problem, task=task), budget, method="genetic", seed=_seed(problem.program)
-            )
-        except (CompilerCrash, ProgramError):
-            return  # nothing to learn from
-        with lock:
-            known.append(found)
-            file.append(found.to_json())
-            if progress:
-                progress(found, len(known))
-
-    with closing(file), ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, problems))
+    left = iter(problems)
+    with closing(LineFile(state, keep=True)) as file:  # drops a last line that a kill cut off
+        while part := list(itertools.islice(left, together)):
+            names = {problem.program.name for problem in part}
+            earlier = [found for found in known if found.program not in names]
+            shards = [
+                _shard(problem, earlier, budget) for problem in part if problem.program.name not in done
+            ]
+            for line in in_order(do, shards):
+                if line:
+                    found = decode(Found, line, ROW)
+                    known.append(found)
+                    file.append(line)
+                    if progress:
+                        progress(found, len(known))
     return known
+
+
+def _shard(problem: Problem, earlier: Sequence[Found], budget: Budget) -> Shard:
+    """Return the search of a program, from the best traces of earlier ones."""
+    task, program, objective = problem.task, problem.program, problem.goal.name
+    traces = _initial_traces(task, earlier, objective)
+    problem = replace(problem, task=replace(task, hints=replace(task.hints, initial_traces=traces)))
+    name = name_of(task.id, dict(task.options), program.name, program.key, objective, budget, traces)
+    return Shard(name, _searched, (problem, budget))
+
+
+def _searched(problem: Problem, budget: Budget) -> str | None:
+    """Search a program; return its line of the state file, or None if the compiler fails on it."""
+    try:
+        found = best_of(problem, budget, method="genetic", seed=_seed(problem.program))
+    except (CompilerCrash, ProgramError):
+        return None  # nothing to learn from
+    return found.to_json()
 
 
 def best_of(
@@ -164,7 +183,7 @@ def read_found(state: Path) -> list[Found]:
     Raises:
         InputError: a line has another form.
     """
-    read = partial(decode, Found, what="a row of collected traces")
+    read = partial(decode, Found, what=ROW)
     return read_json_lines(state, read, appended=True)
 
 

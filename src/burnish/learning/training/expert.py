@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from burnish.core.decoding import decode
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
 from burnish.core.guide import GuideFor
 from burnish.core.program import Program
@@ -16,11 +17,12 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace, split_entry
 from burnish.files import LineFile
 from burnish.learning.agents.demonstrations import Demonstration
-from burnish.learning.training.collect import Found, best_of, read_found
+from burnish.learning.training.collect import ROW, Found, best_of, read_found
 from burnish.learning.training.config import Expert
 from burnish.policies import find as policies
 from burnish.search import SEARCHES, Budget
 from burnish.search.problem import Problem
+from burnish.workers.executor import IN_TURN, Executor, Shard, in_order, name_of
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits, Worker
 
@@ -75,12 +77,16 @@ def check_expert(expert: Expert, task: Task, objective: str, where: str) -> None
 
 
 def make_demonstrations(
-    path: Path, programs: Sequence[Program], setup: ExpertSetup, note: Callable[[str], None]
+    path: Path,
+    programs: Sequence[Program],
+    setup: ExpertSetup,
+    note: Callable[[str], None],
+    do: Executor = IN_TURN,
 ) -> list[Demonstration]:
     """Search every program, and append each result to a file, so a restarted run searches only the rest.
 
-    The budget is in evaluations, so the same seed finds the same traces. Entries without which a trace costs
-    no more are dropped.
+    The budget is in evaluations, so the same seed finds the same traces, whatever executor does the searches,
+    a shard each. Entries without which a trace costs no more are dropped.
 
     `path` has the format of burnish.learning.training.collect. `note` is called with a text that reports how
     many programs are done.
@@ -88,31 +94,52 @@ def make_demonstrations(
     Raises:
         UnknownName, InputError: see `open_search`.
     """
-    method, guide_for = open_search(setup.expert, setup.task, setup.objective)
-    known = {found.digest: found for found in read_found(path)}
-    file = LineFile(path, keep=True)  # drops a last line that a kill cut off; its program is searched again
+    task, objective = setup.task, setup.objective
+    known = {found.digest: found.to_json() for found in read_found(path)}
+    shards = []
+    for program in programs:
+        line = known.get(program.digest, "")
+        parts = task.id, dict(task.options), objective, setup.expert, setup.seed, program.name, program.key
+        shards.append(Shard(name_of("demonstration", *parts, line), _demonstrated, (setup, program, line)))
     demonstrations = []
-    with closing(file):
+    with closing(LineFile(path, keep=True)) as file:  # drops a last line that a kill cut off
+        made = in_order(do, shards)
         for number, program in enumerate(programs):
             note(f"{setup.expert.search} search of the training programs: {number} of {len(programs)}")
-            try:
-                found = known.get(program.digest) or best_of(
-                    Problem(setup.task, program, setup.objective, limits=setup.limits),
-                    Budget(evaluations=setup.expert.evaluations, workers=setup.workers),
-                    method=method,
-                    seed=setup.seed,
-                    guide_for=guide_for,
-                )
-                trace = found.trace
-                if setup.task.max_steps is None:  # the compiler asks questions: demonstrate every answer
-                    trace = completed(setup.task, program, trace, setup.limits)
-            except (CompilerCrash, ProgramError):
+            if not (one := next(made)):
                 continue  # nothing to learn from
+            line, trace = one
             if program.digest not in known:
-                known[program.digest] = found
-                file.append(found.to_json())
-            demonstrations.append(demonstration_of(replace(found, trace=trace), program, setup.expert.idle))
+                known[program.digest] = line
+                file.append(line)
+            found = replace(decode(Found, line, ROW), trace=tuple(trace))
+            demonstrations.append(demonstration_of(found, program, setup.expert.idle))
     return demonstrations
+
+
+def _demonstrated(setup: ExpertSetup, program: Program, known: str) -> tuple[str, Trace] | None:
+    """Search a program: its line of the file, `known` or a new one, and the trace that is demonstrated.
+
+    Return None if the compiler fails.
+    """
+    method, guide_for = open_search(setup.expert, setup.task, setup.objective)
+    try:
+        found = (
+            decode(Found, known, ROW)
+            if known
+            else best_of(
+                Problem(setup.task, program, setup.objective, limits=setup.limits),
+                Budget(evaluations=setup.expert.evaluations, workers=setup.workers),
+                method=method,
+                seed=setup.seed,
+                guide_for=guide_for,
+            )
+        )
+        if setup.task.max_steps is None:  # the compiler asks questions: demonstrate every answer
+            return found.to_json(), completed(setup.task, program, found.trace, setup.limits)
+    except (CompilerCrash, ProgramError):
+        return None
+    return found.to_json(), found.trace
 
 
 def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: str) -> list[Demonstration]:

@@ -48,6 +48,7 @@ from burnish.learning.training.standardize import (
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import Held, Played, hold_out, measure, play_all, with_choices
 from burnish.policies.choose import Actor
+from burnish.workers.executor import IN_TURN, Executor
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,17 @@ class PolicySetup(ConfiguredTraining):
 class PolicyTraining(PolicySetup):
     """A Training of a learner (burnish.learning.agents.learner)."""
 
-    def __init__(self, config: Config, folder: Path, note: Note) -> None:
+    def __init__(self, config: Config, folder: Path, note: Note, do: Executor | None = None) -> None:
         """Open the programs, start the environments and make the learner.
+
+        `do` makes demonstrations, by default in this process.
 
         Raises:
             InputError: the configuration does not fit the task or the programs.
         """
         super().__init__(config)
         self.algorithm, settings = settings_of(config)
+        self._do = do
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         check_standardize_on(config.run.standardize_on, self.task)
         if self.algorithm.imitates:
@@ -241,9 +245,10 @@ class PolicyTraining(PolicySetup):
         if expert.demonstrations:
             return read_demonstrations(expert, self.programs, self.objective)
         table = self.config
-        workers = 1 if self.task.objective(self.objective).noisy else table.environment.count
+        alone = self._do or self.task.objective(self.objective).noisy
+        workers = 1 if alone else table.environment.count
         setup = ExpertSetup(self.task, self.objective, expert, table.run.seed, workers, self.limits)
-        return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note)
+        return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note, self._do or IN_TURN)
 
 
 def load_policy(policy: torch.nn.Module, folder: Path) -> None:

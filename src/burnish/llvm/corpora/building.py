@@ -1,31 +1,33 @@
-"""Builds of packs with several processes; a build killed at any moment continues where it stopped.
+"""Builds of packs on one machine or many; a build killed at any moment continues where it stopped.
 
 A part is a group of files that one process compiles, such as the files of one folder, independent of others.
 A finished part is a pack in FOLDER/building. When all parts of a package are finished, they become its pack.
-So the result depends neither on the number of processes nor on interruptions.
+So the result depends neither on the executor nor on interruptions.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import hashlib
-import os
 import shutil
-import time
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError
+from burnish.files import write_atomically
 from burnish.llvm.corpora.pack import SUFFIX, PackRow, items_of, packed, read_pack, write_pack
-from burnish.workers.worker import Limits, Worker, wait
+from burnish.workers.executor import Executor, Shard, each_core, name_of
+from burnish.workers.worker import Limits, Worker
 
 WORK = "building"
 LOCK = ".lock"
 LIMITS = Limits(deadline_seconds=300.0)  # for one file
-LOOK_SECONDS = 0.2  # longest time between two updates of the progress
 
 Item = tuple[PackRow, bytes]  # a row with its bitcode or compressed frame; b"" if the row is not a program
 Compile = Callable[[tuple[str, ...], Path], Iterator[list[Item]]]
@@ -76,14 +78,15 @@ def build(
     folder: Path,
     jobs: Sequence[PackageJob],
     *,
-    processes: int | None = None,
+    do: Executor | None = None,
     progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> None:
     """Build the packs that are missing or that another recipe built; packs of other packages stay.
 
-    `folder` is made if it does not exist. `processes` is by default one for each core that this process may
-    use. `progress` is called after every file. `again` also rebuilds existing packs.
+    `folder` is made if it does not exist. `do` compiles the parts, a shard each; by default, there is a
+    process for each core that this process may use. `progress` is called after every part. `again` also
+    rebuilds existing packs.
 
     Raises:
         InputError: the folder cannot be written, or another build is running in it.
@@ -93,11 +96,7 @@ def build(
             for job in jobs:
                 (folder / f"{job.name}{SUFFIX}").unlink(missing_ok=True)
                 shutil.rmtree(folder / WORK / job.name, ignore_errors=True)
-        state = _Build(folder, jobs, progress)
-        try:
-            state.run(processes or len(os.sched_getaffinity(0)))
-        finally:
-            state.close()
+        _Build(folder, jobs, progress).run(do or each_core())
 
 
 class _Build:
@@ -111,7 +110,6 @@ class _Build:
         self._done_packages = 0
         self._missing: dict[str, int] = {}  # package -> number of unfinished parts
         self._queue: list[tuple[PackageJob, FileGroup]] = []
-        self._workers: list[Worker] = []
         for job in jobs:
             if self._is_built(folder / f"{job.name}{SUFFIX}", job):
                 self._done_packages += 1
@@ -133,43 +131,25 @@ class _Build:
                 return True
         return False
 
-    def run(self, processes: int) -> None:
-        """Send the parts to worker processes until all are finished."""
+    def run(self, do: Executor) -> None:
+        """Compile the missing parts; write each package whose parts are finished."""
         self._tell()
-        busy: dict[Worker, _Task] = {}
-        while self._queue or busy:
-            while self._queue and len(busy) < processes:
-                task = _Task(self._folder, *self._queue.pop(0))
-                worker = next((worker for worker in self._workers if worker not in busy), None)
-                if worker is None:
-                    worker = Worker(LIMITS)
-                    self._workers.append(worker)
-                busy[worker] = task
-                task.send(worker)
-            answered = wait(list(busy), LOOK_SECONDS)
-            overdue = [worker for worker, task in busy.items() if task.overdue]
-            for worker in dict.fromkeys([*answered, *overdue]):
-                if self._answer(worker, busy[worker]):
-                    job = busy.pop(worker).job
-                    self._missing[job.name] -= 1
-                    if not self._missing[job.name]:
-                        self._finish(job)
+        named = {name_of(job.name, job.recipe, part.key): (job, part) for job, part in self._queue}
+        for job, _ in self._queue:
+            (self._folder / WORK / job.name).mkdir(parents=True, exist_ok=True)
+        shards = [
+            Shard(name, compile_part, (part, job.name, job.recipe, self._folder / WORK / job.name, LIMITS))
+            for name, (job, part) in named.items()
+        ]
+        for name, pack in do(shards):
+            job, part = named[name]
+            path = _pack_of(self._folder, job, part)
+            write_atomically(path, base64.b64decode(pack))
+            self._is_built(path, job)
+            self._missing[job.name] -= 1
+            if not self._missing[job.name]:
+                self._finish(job)
             self._tell()
-
-    def _answer(self, worker: Worker, task: _Task) -> bool:
-        """Receive one answer; return whether it was the last of its part."""
-        task.heard = time.monotonic()
-        try:
-            more, status = worker.receive(0.0 if task.overdue else None)
-        except CompilerCrash as crash:
-            self._statuses.subtract(task.statuses)
-            task.again_without_the_culprit(crash)
-            task.send(worker)
-            return False
-        if more:
-            task.statuses[status] += 1
-            self._statuses[status] += 1
-        return not more
 
     def _finish(self, job: PackageJob) -> None:
         """Combine a package's parts into its pack."""
@@ -185,39 +165,30 @@ class _Build:
             done = self._done_packages, files, sum(self._statuses.values())
             self._report(PackProgress(len(self._jobs), *done, self._resumed, dict(+self._statuses)))
 
-    def close(self) -> None:
-        """End the worker processes."""
-        for worker in self._workers:
-            worker.close()
 
+def compile_part(part: FileGroup, package: str, recipe: str, scratch: Path, limits: Limits) -> str:
+    """Compile a part in a worker process; return its pack in base64.
 
-class _Task:
-    """A part that a worker is compiling."""
-
-    def __init__(self, folder: Path, job: PackageJob, part: FileGroup) -> None:
-        self.job, self._part = job, part
-        self._target = _pack_of(folder, job, part)
-        self._killers: dict[str, str] = {}  # path of a file that killed a worker -> reason
-        self.statuses: Counter[str] = Counter()
-        self.heard = time.monotonic()
-
-    @property
-    def overdue(self) -> bool:
-        """Return whether the worker has spent too long on one file."""
-        return time.monotonic() - self.heard > LIMITS.deadline_seconds
-
-    def send(self, worker: Worker) -> None:
-        """Start the part on a worker."""
-        self.heard = time.monotonic()
-        worker.send(build_part, self._part, self.job.name, self.job.recipe, self._target, self._killers)
-
-    def again_without_the_culprit(self, crash: CompilerCrash) -> None:
-        """Record the file that killed the worker as failed, so that the next attempt leaves it out."""
-        paths = [path for path in self._part.paths if path not in self._killers]
-        done = sum(self.statuses.values()) - len(self._killers)
-        how = "took too long" if isinstance(crash, CompilerTimeout) else f"killed its process: {crash}"
-        self._killers[paths[min(done, len(paths) - 1)]] = how
-        self.statuses.clear()
+    A file that kills the worker, or takes longer than `limits` allow, has failed: its part is compiled again
+    without it. Generated files are in `scratch`, which ends with the package, or if this machine lacks that
+    folder, in the system's own for temporary files.
+    """
+    place = scratch if scratch.is_dir() else None
+    killers: dict[str, str] = {}  # path of a file -> reason
+    with tempfile.TemporaryDirectory(dir=place) as folder, closing(Worker(limits)) as worker:
+        target = Path(folder) / f"part{SUFFIX}"
+        while True:
+            done = 0
+            try:
+                for _ in worker.stream(build_part, part, package, recipe, target, killers):
+                    done += 1
+                return base64.b64encode(target.read_bytes()).decode()
+            except CompilerCrash as crash:
+                paths = [path for path in part.paths if path not in killers]
+                how = (
+                    "took too long" if isinstance(crash, CompilerTimeout) else f"killed its process: {crash}"
+                )
+                killers[paths[min(done - len(killers), len(paths) - 1)]] = how
 
 
 def build_part(
@@ -229,15 +200,13 @@ def build_part(
         items.append((PackRow(package, path, part.split, "", "failed", how), b""))
         yield "failed"
     scratch = target.with_suffix("")
-    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed build
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed worker
     for found in part.compile(tuple(path for path in part.paths if path not in killers), scratch):
         rows = [(replace(row, package=package, split=part.split), bitcode) for row, bitcode in found]
         kept = [_packed(*item) for item in rows]
         items += kept
         yield kept[0][0].status
-    target.parent.mkdir(parents=True, exist_ok=True)
     write_pack(target, package, recipe, items)
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _packed(row: PackRow, bitcode: bytes) -> Item:

@@ -34,6 +34,7 @@ from burnish.llvm.corpora.tree import index_tree
 from burnish.llvm.corpora.units import FLAGS, TIMELESS
 from burnish.llvm.programs import link_programs, load_program
 from burnish.llvm.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode, first_error
+from burnish.workers.executor import Executor
 
 LINKED = "linked"  # the path of a whole program, in its row
 PART_FILES = 64  # files in one part of a build, if they are independent of each other
@@ -57,7 +58,7 @@ def build_user_package(
     own: UserPackage,
     *,
     link: bool = False,
-    processes: int | None = None,
+    do: Executor | None = None,
     progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> str:
@@ -71,10 +72,10 @@ def build_user_package(
     """
     job = user_package_job(own)
     if not link:
-        build(folder, [job], processes=processes, progress=progress, again=again)
+        build(folder, [job], do=do, progress=progress, again=again)
         return job.name
     files = folder / WORK / f"{job.name}.files"
-    build(files, [job], processes=processes, progress=progress, again=again)
+    build(files, [job], do=do, progress=progress, again=again)
     corpus = open_corpus(files)
     rows = [row for row in corpus.rows if row.status == "compiled"]
     if not rows:

@@ -18,7 +18,7 @@ from burnish.tasks.loop_nests.policy.proposals import KIND, load_for
 from burnish.tasks.loop_nests.train.cost_training import schedule_costs
 from burnish.tasks.loop_nests.train.measuring import Measurement
 from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.train.cost_training import ScheduleCostsTraining
+from burnish.tasks.tensors.train import cost_training
 from burnish.tasks.tensors.train.fitting import LearningConfig, MeasuredProgram, fit, pair_accuracy, regret
 from burnish.tasks.tensors.train.measuring import read_rows
 
@@ -101,7 +101,7 @@ def test_training_measures_once_and_fits(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*arguments: object) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(ScheduleCostsTraining, "_measured", fail)
+    monkeypatch.setattr(cost_training, "measured_on", fail)
     files = []
     for name in ("measured", "validation"):
         files.append(tmp_path / f"{name}.jsonl.xz")

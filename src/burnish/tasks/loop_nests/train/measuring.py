@@ -40,6 +40,7 @@ class Measurement:
     loops: tuple[tuple[Level, ...], ...]  # of the sketch
     shared: tuple[int, ...]
     seconds: float
+    machine: str = ""  # the CPU that it was measured on, by LLVM's name; "" if unknown
 
     @property
     def sketch(self) -> Sketch:
@@ -106,7 +107,7 @@ class _Schedules:
             return None
         self.kernels[sketch] = compiled
         seconds = compiled.seconds(self.bench.arrays)
-        one = Measurement(str(self.nest), self.vector_bytes, *sketch, seconds)
+        one = Measurement(str(self.nest), self.vector_bytes, *sketch, seconds, host().cpu)
         insort(self.found, one, key=lambda measured: measured.seconds)
         return one.seconds
 

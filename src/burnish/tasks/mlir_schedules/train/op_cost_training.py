@@ -54,6 +54,7 @@ class MeasuredSketches:
     lanes: int
     sketches: Sketches  # by site, of ops that are not left to LLVM
     seconds: float
+    machine: str = ""  # the CPU that it was measured on, by LLVM's name; "" if unknown
 
     @property
     def key(self) -> Key:
@@ -91,7 +92,7 @@ def measure(
                 continue
             if search and proposed:
                 search.measured(proposed, seconds)
-            one = MeasuredSketches(program.name, lanes, sketches, seconds)
+            one = MeasuredSketches(program.name, lanes, sketches, seconds, host().cpu)
             insort(found, one, key=lambda measured: measured.seconds)
             yield one
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from burnish.core.decoding import decode
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.files import LineFile
 from burnish.learning.training.chosen_programs import Chosen
@@ -24,7 +25,8 @@ from burnish.policies.find import find_guide
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, SchedulePolicy
 from burnish.tasks.tensors.train.fitting import LearningConfig, MeasuredProgram, fit, pair_accuracy, regret
-from burnish.tasks.tensors.train.measuring import Key, line_of, read_rows
+from burnish.tasks.tensors.train.measuring import ROW, Key, line_of, one_machine, read_rows
+from burnish.workers.executor import IN_TURN, Executor, Shard, name_of
 
 FEWEST = 6  # schedules; a program with fewer is not learned from
 
@@ -50,10 +52,10 @@ class Subject:
         language: The language of the programs.
         known: The columns of the features.
         kind: The kind of the policy's file.
-        row: The dataclass of a measurement; it has `seconds`, and `key`, a Key.
+        row: The dataclass of a measurement; it has `seconds`, `machine`, and `key`, a Key.
         wanted: Yields the keys to measure.
-        measure: Measures schedules of a program from a seed; a model proposes some of them. It raises
-            CompilerCrash if measuring takes too long, or if the compiler fails.
+        measure: An importable function that measures schedules of a program from a seed; a model proposes
+            some of them. It raises CompilerCrash if measuring takes too long, or if the compiler fails.
         features: Returns the features of all measurements of a program.
     """
 
@@ -66,19 +68,44 @@ class Subject:
     features: Callable[[Sequence[Any]], tuple[Floats, ...]]
 
 
+def measured_on(
+    measure: Callable[[Key, ScheduleCostsPlan, int, CostModel | None], Iterable[Any]],
+    key: Key,
+    machine: str,
+    *more: Any,
+) -> tuple[list[str], str]:
+    """Measure a program's schedules: a line for each one, and the failure of the program or "".
+
+    Raises:
+        InputError: this machine is of another kind than the table's.
+    """
+    one_machine({machine, host().cpu})
+    try:
+        return [line_of(row) for row in measure(key, *more)], ""
+    except CompilerCrash as error:
+        return [], str(error)
+
+
 class ScheduleCostsTraining(ConfiguredTraining):
     """A Training of a cost model: each iteration measures a program, the last one fits."""
 
     ends = True
 
-    def __init__(self, config: Config, folder: Path, note: Callable[[str], None], subject: Subject) -> None:
-        """Choose the programs.
+    def __init__(
+        self,
+        config: Config,
+        folder: Path,
+        note: Callable[[str], None],
+        subject: Subject,
+        do: Executor = IN_TURN,
+    ) -> None:
+        """Choose the programs; `do` measures them, a shard each.
 
         Raises:
             InputError: the configuration does not fit.
         """
         super().__init__(config)
-        self.folder, self.note = folder, note
+        self.folder, self.note, self.do = folder, note, do
         self.plan = self.plan_of(ScheduleCostsPlan)
         self.subject = subject
         if self.task.language != self.subject.language:
@@ -167,26 +194,30 @@ class ScheduleCostsTraining(ConfiguredTraining):
     ) -> Iterator[Mapping[str, float]]:
         """Measure the programs that a file lacks, one per iteration; add all measurements to `found`."""
         path, subject = self.folder / f"{name}.jsonl", self.subject
-        known = self._by_key([*self._before, *read_rows(path, subject.row)])
+        rows = [*self._before, *read_rows(path, subject.row)]
+        both = (read_rows(self.folder / f"{part}.jsonl", subject.row) for part in ("measured", "validation"))
+        machine = one_machine({row.machine for part in (rows, *both) for row in part}) or host().cpu
+        known, wanted = self._by_key(rows), dict.fromkeys(subject.wanted(programs, self.plan))
+        missing = {self._name(key): key for key in wanted if key not in known}
+        more = machine, self.plan, self.config.run.seed, self.guide
+        shards = [Shard(at, measured_on, (subject.measure, key, *more)) for at, key in missing.items()]
         with closing(LineFile(path, keep=True)) as file:
-            for number, key in enumerate(subject.wanted(programs, self.plan)):
-                if key not in known:
-                    self.note(f"{name}: {number} of {len(programs)} programs")
-                    known[key] = self._measured(key)
-                    for row in known[key]:
-                        file.append(line_of(row))
-                    yield {name: number, f"{name}/schedules": len(known[key])}
-                if len(known[key]) >= FEWEST:
-                    found.append(self._learned(known[key]))
+            for number, (at, (lines, failure)) in enumerate(self.do(shards), 1):
+                key = missing[at]
+                if failure:
+                    self.note(f"left out: {key[0].splitlines()[-1]}: {failure}")
+                for line in lines:
+                    file.append(line)
+                known[key] = [decode(subject.row, line, ROW) for line in lines]
+                self.note(f"{name}: {number} of {len(shards)} programs")
+                yield {name: number, f"{name}/schedules": len(lines)}
+        found += [self._learned(known[key]) for key in wanted if len(known[key]) >= FEWEST]
         yield {name: len(found)}
 
-    def _measured(self, key: Key) -> list[Any]:
-        """Return the measurements of a program; none if measuring fails or takes too long."""
-        try:
-            return list(self.subject.measure(key, self.plan, self.config.run.seed, self.guide))
-        except CompilerCrash as error:
-            self.note(f"left out: {key[0].splitlines()[-1]}: {error}")
-            return []
+    def _name(self, key: Key) -> str:
+        plan = self.plan
+        effort = plan.schedules, plan.operations, plan.seconds, plan.guide, self.config.run.seed
+        return name_of("schedules", self.task.id, dict(self.task.options), self.objective, key, effort)
 
     def _learned(self, rows: Sequence[Any]) -> MeasuredProgram:
         return MeasuredProgram(self.subject.features(rows), np.array([row.seconds for row in rows]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections.abc import Collection
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from burnish.core.errors import InputError
 from burnish.files import parse_json_lines, read_json_lines
 
 T = TypeVar("T")
+ROW = "a measured schedule"
 Key = tuple[str, int]
 """A program as text, and the size of vectors in its code, in bytes."""
 
@@ -23,13 +25,28 @@ def line_of(row: Any) -> str:
     return json.dumps(asdict(row))
 
 
+def one_machine(machines: Collection[str]) -> str:
+    """Return the machine that schedules were measured on; "" stands for an unknown one.
+
+    Raises:
+        InputError: there are several, whose times cannot be compared.
+    """
+    known = sorted({*machines} - {""})
+    if len(known) > 1:
+        raise InputError(
+            f"schedules measured on {' and on '.join(known)}: expected one kind of machine in a table; "
+            "run on nodes of one kind (slurm_constraint, for example), or begin a table in another folder"
+        )
+    return known[0] if known else ""
+
+
 def read_rows(path: Path, kind: type[T]) -> list[T]:
     """Read the rows of a LineFile, without a last line that was cut off, or of an xz-compressed copy.
 
     Raises:
         InputError: a line is something else.
     """
-    parse = partial(decode, kind, what="a measured schedule")
+    parse = partial(decode, kind, what=ROW)
     if path.suffix != ".xz":
         return read_json_lines(path, parse, appended=True)
     try:
