@@ -7,6 +7,10 @@ import signal
 import time
 from pathlib import Path
 
+from burnish.cli.jobs.job import Job, SearchSettings
+from burnish.cli.jobs.search_shards import search_or_error
+from burnish.core.task import Task
+
 
 def square(number: int) -> int:
     return number * number
@@ -42,3 +46,12 @@ def length(content: bytes) -> int:
 def core() -> list[int]:
     """Return the cores that this process may use."""
     return sorted(os.sched_getaffinity(0))
+
+
+def search_or_die(task: Task, job: Job, settings: SearchSettings) -> tuple[str, str]:
+    """Search, but kill the process for matrix.c, and be a defect for structs.c."""
+    if job.program.name == "matrix.c":
+        die(0)
+    if job.program.name == "structs.c":
+        fail(0)
+    return search_or_error(task, job, settings)

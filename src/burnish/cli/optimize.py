@@ -120,7 +120,7 @@ def _shards_of(options: argparse.Namespace) -> Path | None:
         return Path(options.shards)
     if not options.result:
         raise InputError(
-            f"--on {options.on}: expected --result FILE, or --shards FOLDER for results until they are written"
+            f"--on {options.on}: expected --result FILE, or --shards FOLDER for results of the run"
         )
     return Path(options.result).with_name(f"{options.result.name}.shards")
 
