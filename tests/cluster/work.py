@@ -6,10 +6,14 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.search_shards import search_or_error
+from burnish.cluster.evaluating import evaluate_case
 from burnish.core.task import Task
+from burnish.evaluation.cases import Case
+from burnish.evaluation.compare import MethodComparison
 
 
 def square(number: int) -> int:
@@ -46,6 +50,13 @@ def length(content: bytes) -> int:
 def core() -> list[int]:
     """Return the cores that this process may use."""
     return sorted(os.sched_getaffinity(0))
+
+
+def compare_or_fail(plan: MethodComparison, case: Case, *others: Any) -> list[tuple[str, str]]:
+    """Compare methods, but be a defect for hash_table.c."""
+    if case.name.endswith("hash_table.c"):
+        fail(0)
+    return evaluate_case(plan, case, *others)
 
 
 def search_or_die(task: Task, job: Job, settings: SearchSettings) -> tuple[str, str]:

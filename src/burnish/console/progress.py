@@ -43,7 +43,7 @@ class Bars:
         now = time.monotonic()
         if self._lines and now - self._logged > self._log_seconds:
             self._logged = now
-            self._console.print(text, highlight=False)
+            self.say(text)
 
 
 class SearchProgress:

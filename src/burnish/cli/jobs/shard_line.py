@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn
 
 from burnish.cli.jobs.runs import Screen
 from burnish.console.numbers import duration_text
@@ -21,15 +21,15 @@ class ShardLine(Bars, Screen):
     def __init__(self, total: int, *, quiet: bool) -> None:
         """Begin with the number of programs that may be shards."""
         text = TextColumn("{task.description}", markup=False)
-        super().__init__(BarColumn(20), TimeElapsedColumn(), text, quiet=quiet)
+        super().__init__(BarColumn(10), text, quiet=quiet)
         self._total = total
         self._bar = self._bars.add_task("", total=total)
 
     def __call__(self, now: ShardProgress) -> None:
         """Show the state of the run."""
         ended = now.done + now.failed
-        text = f"{now.done} of {self._total} programs"
-        counts = {"failed": now.failed, "resumed": now.resumed, "processes lost": now.lost}
+        text = f"{now.done} of {self._total} done"
+        counts = {"failed": now.failed, "resumed": now.resumed, "lost": now.lost}
         text += "".join(f", {count} {word}" for word, count in counts.items() if count)
         if here := ended - now.resumed:
             seconds = (time.monotonic() - self._start) / here
