@@ -112,10 +112,9 @@ def _shards_of(options: argparse.Namespace) -> Path | None:
         if options.shards:
             raise InputError(f"--shards {options.shards}: expected --on ENGINE, too")
         return None
-    for name in ("graph", "memory_file"):
-        if path := getattr(options, name):
-            word = "remember" if name == "memory_file" else name
-            raise InputError(f"--{word} {path} is not for --on: programs on many machines share no such file")
+    for name, path in {"graph": options.graph, "remember": options.memory_file}.items():
+        if path:
+            raise InputError(f"--{name} {path} is not for --on: programs on many machines share no such file")
     if options.shards:
         return Path(options.shards)
     if not options.result:
@@ -206,13 +205,9 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
             if type(error) is BurnishError:  # a shard failed, and has a log
                 print(f"burnish: {run.items[number].name}: {error}", file=sys.stderr)
     if run.interrupted:
-        how = (
-            "the same command with --resume continues"
-            if options.result
-            else "the same command continues"
-            if options.on
-            else "--result and --resume continue"
-        )
+        how = "--result and --resume continue"
+        if options.on or options.result:
+            how = f"the same command {'with --resume ' if options.result else ''}continues"
         rest = f", {left} of {len(run.items)} files were not begun; {how}" if left else ""
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
 

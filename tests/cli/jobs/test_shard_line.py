@@ -16,8 +16,8 @@ from tests.waiting import SetClock
         (ShardProgress(0, 0, 0, 0, 0), "0 of 20 done"),
         (ShardProgress(9, 4, 0, 4, 0), "4 of 20 done, 4 resumed"),
         (
-            ShardProgress(20, 9, 1, 4, 2),  # six here in two minutes, ten left
-            "9 of 20 done, 1 failed, 4 resumed, 2 lost, 3 a minute, 0:03:20 left",
+            ShardProgress(20, 9, 1, 4, 2),  # five here in two minutes, ten left
+            "9 of 20 done, 1 failed, 4 resumed, 2 lost, 2.5 a minute, 0:04:00 left",
         ),
         (ShardProgress(20, 20, 0, 0, 0), "20 of 20 done, 10 a minute, 0:00:00 left"),
     ],

@@ -195,11 +195,11 @@ class OptimizeRun:
                     if isinstance(found, Result):
                         self._keep(number, job, found, stop, new=True)
                         written += [] if number in self.errors else [result_file(folder, name)]
-                    elif isinstance(found, MissingTool):
-                        raise found
                     else:
+                        result_file(folder, name).unlink(missing_ok=True)  # it is tried again by the next run
+                        if isinstance(found, MissingTool):
+                            raise found
                         self._fail(number, found)
-                        result_file(folder, name).unlink(missing_ok=True)
                     while self.kept and written:
                         written.pop().unlink()
                     if stop.asked:

@@ -31,7 +31,7 @@ class ShardLine(Bars, Screen):
         text = f"{now.done} of {self._total} done"
         counts = {"failed": now.failed, "resumed": now.resumed, "lost": now.lost}
         text += "".join(f", {count} {word}" for word, count in counts.items() if count)
-        if here := ended - now.resumed:
+        if here := now.done - now.resumed:
             seconds = (time.monotonic() - self._start) / here
             text += f", {60 / seconds:.3g} a minute, {duration_text((self._total - ended) * seconds)} left"
         self._bars.update(self._bar, completed=ended, description=text)
