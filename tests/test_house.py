@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[1]
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
     "cc": 5046,
-    "cli": 4244,
-    "cluster": 971,
-    "console": 824,
+    "cli": 4554,
+    "cluster": 1737,
+    "console": 828,
     "core": 2402,
     "envs": 2117,
-    "evaluation": 4172,
+    "evaluation": 4218,
     "files.py": 152,
-    "learning": 8224,
+    "learning": 8907,
     "llvm": 6789,
     "loops.py": 7,
     "policies": 1516,
@@ -36,7 +36,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/loop_nests": 5422,
     "tasks/mlir_schedules": 7539,
     "tasks/tensors": 1138,
-    "workers": 1363,
+    "workers": 1365,
 }
 SLACK = 100  # lines that a room may be below its budget
 

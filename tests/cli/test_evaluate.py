@@ -8,12 +8,15 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from burnish import _native
 from burnish.cli import main
-from burnish.evaluation.rows import Row, read_rows
+from burnish.evaluation.rows import Row, read_rows, write_rows
+from tests.cluster.work import compare_or_fail
 from tests.sources import DATA
 from tests.waiting import wait_until
 
@@ -84,6 +87,45 @@ def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
         ("3 evaluations", "random"),
         ("3 evaluations", "Os"),
     ]
+
+
+def test_an_engine_gives_the_same_rows_and_makes_removed_ones_again(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert evaluate(here, "--json") == evaluate(there, "--json", "--on", "local") == 0
+    first = complete(there)
+    assert sorted(map(without_times, complete(here))) == sorted(map(without_times, first))
+    assert not list((there / "shards" / "results").iterdir())
+    (there / "rows.jsonl").write_bytes(write_rows(row for row in first if row.program != FILES[0]))
+    assert evaluate(there, "--json", "--on", "local") == 0
+    assert sorted(map(without_times, complete(there))) == sorted(map(without_times, first))
+
+
+@pytest.mark.parametrize("where", [[], ["--on", "local"]])
+def test_times_of_another_kind_of_machine_are_not_compared_with(
+    where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluate", FILES[0], "--budget", "1s", "--out", str(tmp_path), "--json", *where]
+    assert main([*words, "--methods", "O3"]) == 0
+    (row,) = complete(tmp_path)
+    assert row.machine == _native.host_machine().cpu
+    (tmp_path / "rows.jsonl").write_bytes(write_rows([replace(row, machine="pdp11")]))
+    assert main([*words, "--methods", "O3,O2"]) == 2
+    said = f"has times of a pdp11, and this machine is a {row.machine}; these cannot be compared"
+    assert said in capsys.readouterr().err
+    assert len(complete(tmp_path)) == 1
+
+
+def test_programs_that_fail_on_an_engine_are_listed_with_their_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("burnish.cluster.evaluating.evaluate_case", compare_or_fail)
+    assert evaluate(tmp_path, "--on", "local") == 2
+    shown, error = capsys.readouterr()
+    (log,) = (tmp_path / "shards" / "failures").iterdir()
+    said = f"ValueError: no square of 0; see {log}"
+    assert error == f"{FILES[0]}: left out: {said}\n"
+    assert "".join(f"{FILES[0]}: {said}".split()) in "".join(shown.split())
+    assert "6 evaluations: 1 program" in shown
 
 
 def test_nothing_left_to_compare_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,6 +315,15 @@ def test_other_folders_are_refused(
         (
             ["--methods", "O3", "--only", "O3", "--worth", "1"],
             "--only, --worth: these options are only for showing an existing folder",
+        ),
+        (["--on", "local"], "error: --on: expected --methods LIST"),
+        (
+            [FILES[0], "--methods", "O3", "--on", "local", "--jobs", "2"],
+            "--jobs 2 is not for --on local: the engine decides; to limit it, write slots = 2",
+        ),
+        (
+            [FILES[0], "--methods", "O3", "--engine-options", "engines.toml"],
+            "--engine-options: expected --on ENGINE, too",
         ),
     ],
 )

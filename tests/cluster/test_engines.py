@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -12,11 +14,12 @@ import pytest
 
 from burnish.cluster.engine import Engine
 from burnish.cluster.engines import open_engine, read_options
-from burnish.cluster.run import ATTEMPTS, RunOutcome, ShardProgress, batches_of, run_shards
-from burnish.cluster.shards import RESULTS, failure_of, machine_of, value_of
+from burnish.cluster.run import ATTEMPTS, ShardProgress, batches_of, run_shards
+from burnish.cluster.shards import RESULTS, failure_of, is_done, machine_of, value_of
 from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.workers.executor import Shard
 from tests.cluster import work
+from tests.waiting import wait_until
 
 
 def has_slurm() -> bool:
@@ -41,19 +44,20 @@ def opened(name: str, folder: Path) -> Engine:
     return open_engine(name, folder, {"slots": 2})
 
 
-def run(
-    name: str, folder: Path, shards: Sequence[Shard], seen: list[ShardProgress] | None = None
-) -> tuple[list[str], RunOutcome]:
+@dataclass
+class Outcome:
+    """The last progress of a run, and its failures."""
+
+    progress: ShardProgress
+    failures: dict[str, str]
+
+
+def run(name: str, folder: Path, shards: Iterable[Shard]) -> tuple[list[str], Outcome]:
     """Do shards on two slots of an engine: the names in the order of their ends, and the outcome."""
-    going = run_shards(
-        opened(name, folder), folder, shards, progress=(seen if seen is not None else []).append
-    )
-    names: list[str] = []
-    while True:
-        try:
-            names.append(next(going))
-        except StopIteration as end:
-            return names, end.value
+    seen: list[ShardProgress] = []
+    ends = list(run_shards(opened(name, folder), folder, shards, progress=seen.append))
+    failures = {name: failure for name, failure in ends if failure}
+    return [name for name, failure in ends if not failure], Outcome(seen[-1], failures)
 
 
 def squares(count: int) -> list[Shard]:
@@ -62,12 +66,11 @@ def squares(count: int) -> list[Shard]:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_every_shard_is_done_once_and_has_its_value(name: str, tmp_path: Path) -> None:
-    shards, seen = squares(50), list[ShardProgress]()
-    names, outcome = run(name, tmp_path, shards, seen)
+    shards = squares(50)
+    names, outcome = run(name, tmp_path, shards)
     assert sorted(names) == sorted(shard.name for shard in shards)
     assert [value_of(tmp_path, shard.name) for shard in shards] == [i * i for i in range(50)]
-    assert outcome == RunOutcome(ShardProgress(50, 50, 0, 0, 0))
-    assert seen[-1] == outcome.progress
+    assert outcome == Outcome(ShardProgress(50, 50, 0, 0, 0), {})
     assert {machine_of(tmp_path, shard.name) for shard in shards} == {machine_of(tmp_path, "s0")}
 
 
@@ -105,7 +108,7 @@ def test_a_shard_that_always_kills_its_process_fails_after_some_attempts(tmp_pat
 def test_an_engine_goes_on_where_another_one_was_stopped(name: str, tmp_path: Path) -> None:
     shards = squares(12)
     going = run_shards(open_engine("local", tmp_path, {"slots": 1}), tmp_path, shards)
-    first = list(islice(going, 5))
+    first = [done for done, _ in islice(going, 5)]
     going.close()
     there = {path.stem for path in (tmp_path / RESULTS).iterdir()}
     times = {path.name: path.stat().st_mtime_ns for path in (tmp_path / RESULTS).iterdir()}
@@ -134,6 +137,23 @@ def test_large_content_arrives_whole(name: str, tmp_path: Path) -> None:
 def test_a_shard_has_a_core_of_its_own(tmp_path: Path) -> None:
     run("local", tmp_path, [Shard("core", work.core)])
     assert len(value_of(tmp_path, "core")) == 1
+
+
+def test_the_first_shards_are_done_while_later_ones_are_still_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.cluster.run.LOOK_SECONDS", 0.0)
+    done: list[str] = []
+
+    def one_after_the_other() -> Iterator[Shard]:
+        for shard in squares(4):
+            yield shard
+            wait_until(partial(is_done, tmp_path, shard.name))
+            done.append(shard.name)
+
+    names, outcome = run("local", tmp_path, one_after_the_other())
+    assert names == done == ["s0", "s1", "s2", "s3"]
+    assert outcome.progress == ShardProgress(4, 4, 0, 0, 0)
 
 
 def test_batches_are_dealt_in_turn(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.cluster.trainings import curve, small
 CLONING = (
     "algorithm={name='cloning',batch_size=16}",
     "expert.evaluations=8",
-    "environment.actions=['sroa<modify-cfg>','gvn','simplifycfg']",
+    "environment.actions=['clang<Oz>','gvn','simplifycfg']",
     "run.iterations=2",
 )
 

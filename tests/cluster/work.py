@@ -7,9 +7,16 @@ import signal
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from burnish.cli.jobs.job import Job, SearchSettings
+from burnish.cli.jobs.search_shards import search_or_error
+from burnish.cluster.evaluating import evaluate_case
+from burnish.core.task import Task
+from burnish.evaluation.cases import Case
+from burnish.evaluation.compare import MethodComparison
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.train.measuring import Measurement
@@ -72,3 +79,19 @@ def made_up(key: tuple[str, int], plan: object, seed: int, guide: object) -> lis
     return [
         Measurement(*key, *sketch, taken, host().cpu) for sketch, taken in zip(drawn, seconds, strict=True)
     ]
+
+
+def compare_or_fail(plan: MethodComparison, case: Case, *others: Any) -> list[tuple[str, str]]:
+    """Compare methods, but be a defect for hash_table.c."""
+    if case.name.endswith("hash_table.c"):
+        fail(0)
+    return evaluate_case(plan, case, *others)
+
+
+def search_or_die(task: Task, job: Job, settings: SearchSettings) -> tuple[str, str]:
+    """Search, but kill the process for matrix.c, and be a defect for structs.c."""
+    if job.program.name == "matrix.c":
+        die(0)
+    if job.program.name == "structs.c":
+        fail(0)
+    return search_or_error(task, job, settings)

@@ -7,6 +7,7 @@ import math
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,17 +15,20 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
+from burnish import _native
 from burnish.cli.jobs.arguments import (
     DEST,
     add_engine,
     add_limits,
     add_task,
     announce_policy,
+    check_engine,
     engine_of,
     given_settings,
     limits_of,
     programs_help,
 )
+from burnish.cli.jobs.shard_line import ShardLine
 from burnish.cli.show.evaluate_folder import show_folder, show_rows, write_report
 from burnish.console.command_parser import COUNT, SEED, CommandParser, share, whole_number
 from burnish.console.numbers import duration_text
@@ -126,6 +130,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
 
 def _evaluate(options: argparse.Namespace) -> int:
     """Run all remaining attempts, and show the results."""
+    check_engine(options)
     given = (*options.programs, *(f"corpus:{one}" for one in options.split))
     task = task_for(given, options.task)
     task = task.configured(given_settings(options, task), options.objective)
@@ -183,16 +188,31 @@ def _run(
     def is_done(program: Program, attempt: Attempt) -> bool:
         return folder.is_done(program, attempt.method, attempt.rule.text, plan.seed)
 
+    done = _rows_of(folder, plan, cases)
+    if options.on in (None, "local", "submitit"):
+        _check_machine(plan, folder)
+    progress: EngineProgress | EvaluationProgress
     if options.on:
         from burnish.cluster.evaluating import compare_on
 
+        rows_of = Counter(row.program for row in done)
+        whole = list(rows_of.values()).count(len(plan.methods) * len(plan.budgets))
+        progress = EngineProgress(len(cases) - whole, quiet=options.json)
         shards = options.out / "shards"
-        engine = engine_of(options, shards)
-        results = compare_on(engine, shards, plan, cases, is_done=is_done, known=folder.known)
+        results = compare_on(
+            engine_of(options, shards),
+            shards,
+            plan,
+            cases,
+            is_done=is_done,
+            known=folder.known,
+            machine=folder.machine,
+            progress=progress,
+        )
     else:
+        progress = EvaluationProgress(plan, len(cases), done, quiet=options.json)
         results = compare_methods(plan, cases, jobs=options.jobs, is_done=is_done, known=folder.known)
-    done = _rows_of(folder, plan, cases)
-    with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
+    with progress:
         try:
             for item in results:
                 try:
@@ -201,12 +221,22 @@ def _run(
                     if isinstance(item, Row):  # which took time to compute
                         print(item.to_json(), flush=True)
                     raise
-                progress(item)
+                progress.note(item)
         except KeyboardInterrupt:
             return True
         finally:
             results.close()
     return False
+
+
+def _check_machine(plan: MethodComparison, folder: RunFolder) -> None:
+    """Refuse to compare times of this machine with those of a folder from another kind of machine."""
+    here = _native.host_machine().cpu
+    if plan.timed and folder.machine not in ("", here):
+        raise InputError(
+            f"{folder.path}: has times of a {folder.machine}, and this machine is a {here}; these cannot be "
+            "compared: take another folder, or a machine of the same kind"
+        )
 
 
 def _rows_of(folder: RunFolder, plan: MethodComparison, cases: Sequence[Case]) -> list[Row]:
@@ -240,7 +270,8 @@ def _append(
     words = ["burnish", "evaluate", *texts, "--methods", options.methods]
     for rule in plan.budgets:
         words += ["--budget", rule.text]
-    words += ["--objective", plan.objective, "--seed", str(plan.seed), "--jobs", str(options.jobs)]
+    words += ["--objective", plan.objective, "--seed", str(plan.seed)]
+    words += ["--on", options.on] if options.on else ["--jobs", str(options.jobs)]
     for setting in plan.task.settings.settings:
         if setting.name in plan.task.options:
             words.append(f"--{setting.option}")
@@ -265,6 +296,15 @@ def _append(
             form_of(options).note(said)
 
 
+class EngineProgress(ShardLine):
+    """The live line on an engine, with the programs that are left out above it."""
+
+    def note(self, item: Row | Figures | Refused) -> None:
+        """Show a new item."""
+        if isinstance(item, Refused):
+            self.say(f"{item.program}: left out: {item.reason}")
+
+
 class EvaluationProgress(Bars):
     """Rows, time left, and each method's mean so far: a bar on a terminal, occasional lines otherwise."""
 
@@ -279,18 +319,18 @@ class EvaluationProgress(Bars):
         self._spent = 0.0
         self._logs: dict[tuple[str, str], list[float]] = {}
         for row in done:
-            self._note(row)
+            self._add(row)
         total = programs * self._methods * len(plan.budgets)
         self._bar = self._bars.add_task("", total=total, completed=len(done))
 
-    def __call__(self, item: Row | Figures | Refused) -> None:
+    def note(self, item: Row | Figures | Refused) -> None:
         """Show a new item."""
         if isinstance(item, Refused):
-            self._console.print(f"{item.program}: left out: {item.reason}", highlight=False, markup=False)
+            self.say(f"{item.program}: left out: {item.reason}")
             self._left -= self._methods * sum(self._weight.values())
         if not isinstance(item, Row):
             return
-        self._note(item)
+        self._add(item)
         self._spent += self._weight[item.budget]
         self._left -= self._weight[item.budget]
         seconds = (time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0)
@@ -299,7 +339,7 @@ class EvaluationProgress(Bars):
         task = self._bars.tasks[0]
         self._log(f"{task.completed:.0f}/{task.total:.0f} rows  {text}")
 
-    def _note(self, row: Row) -> None:
+    def _add(self, row: Row) -> None:
         self._logs.setdefault((row.budget, row.method), []).append(math.log(row.ratio))
 
     def _means(self, budget: str) -> str:

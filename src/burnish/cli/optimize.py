@@ -14,9 +14,12 @@ from pathlib import Path
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from burnish.cli.jobs.arguments import (
+    add_engine,
     add_limits,
     add_task,
     announce_policy,
+    check_engine,
+    engine_of,
     given_goals,
     given_settings,
     limits_of,
@@ -27,11 +30,12 @@ from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.outputs import OutputPaths, check_not_in_the_way
 from burnish.cli.jobs.results import RUN
 from burnish.cli.jobs.runs import Item, KeptResults, OptimizeRun, Screen
+from burnish.cli.jobs.shard_line import ShardLine
 from burnish.cli.show.results_table import results_table
 from burnish.console.command_parser import COUNT, SEED, CommandParser
 from burnish.console.progress import Bars, SearchProgress
 from burnish.console.table_forms import add_table_form, form_of
-from burnish.core.errors import InputError
+from burnish.core.errors import BurnishError, InputError
 from burnish.core.objective import parse_objective
 from burnish.core.registry import load_task, task_for
 from burnish.core.task import Task
@@ -49,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, compiler = split_at_dashes(arguments)
     options = _parser(words).parse(words)
+    shards = _shards_of(options)
     given = options.files
     task = task_for(given, options.task)
     goal = task.goal(options.objective, given_goals(options, task))
@@ -63,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
         announce_policy(options.policy, task, settings.objective)
     kept = KeptResults(options.result, task, settings, resume=options.resume) if options.result else None
     with closing(kept) if kept else nullcontext():
-        run = _run(options, task, settings, items, kept)
+        run = _run(options, task, settings, items, kept, shards)
     _report(run, options)
     if run.interrupted:
         return 130
@@ -96,6 +101,29 @@ def _longer(
     return whole if both else task
 
 
+def _shards_of(options: argparse.Namespace) -> Path | None:
+    """Return the folder of the shards; None without --on.
+
+    Raises:
+        InputError: an option is missing, or has no effect on an engine.
+    """
+    check_engine(options)
+    if not options.on:
+        if options.shards:
+            raise InputError(f"--shards {options.shards}: expected --on ENGINE, too")
+        return None
+    for name, path in {"graph": options.graph, "remember": options.memory_file}.items():
+        if path:
+            raise InputError(f"--{name} {path} is not for --on: programs on many machines share no such file")
+    if options.shards:
+        return Path(options.shards)
+    if not options.result:
+        raise InputError(
+            f"--on {options.on}: expected --result FILE, or --shards FOLDER for results of the run"
+        )
+    return Path(options.result).with_name(f"{options.result.name}.shards")
+
+
 def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
     """Return the settings of the search; raise InputError if some options exclude each other."""
     goal = task.objective(objective)
@@ -113,7 +141,7 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
             raise InputError(f"--graph {options.graph}: a graph shows one program, not {len(options.files)}")
     if options.bundle and not (options.result or options.json):
         raise InputError("--bundle needs results: write them with --result or --json")
-    shared = max(1, (os.cpu_count() or 1) // options.jobs) if options.jobs > 1 else None
+    shared = 1 if options.on else max(1, (os.cpu_count() or 1) // options.jobs) if options.jobs > 1 else None
     return SearchSettings(
         replace(Budget.parse(options.budget), workers=options.workers or shared),
         goal.name,
@@ -130,12 +158,17 @@ def _run(
     settings: SearchSettings,
     items: Sequence[Item],
     kept: KeptResults | None,
+    shards: Path | None,
 ) -> OptimizeRun:
     """Optimize all programs, with the display that the options ask for."""
     run = OptimizeRun(task, settings, items, kept)
     if options.json:
         run.tell = lambda result: print(result.to_json(), flush=True)
-    if options.json or options.quiet:
+    if shards:
+        with ShardLine(len(items), quiet=options.json or options.quiet) as line:
+            run.screen = line
+            run.on(engine_of(options, shards), shards, line)
+    elif options.json or options.quiet:
         run(options.jobs)
     elif len(items) == 1:
         run.screen = OneScreen()
@@ -168,10 +201,13 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
     if run.errors and len(run.items) > 1:
         names = ", ".join(run.items[number].name for number in sorted(run.errors))
         print(f"burnish: {len(run.errors)} of {len(run.items)} failed: {names}", file=sys.stderr)
+        for number, error in sorted(run.errors.items()):
+            if type(error) is BurnishError:  # a shard failed, and has a log
+                print(f"burnish: {run.items[number].name}: {error}", file=sys.stderr)
     if run.interrupted:
-        how = (
-            "the same command with --resume continues" if options.result else "--result and --resume continue"
-        )
+        how = "--result and --resume continue"
+        if options.on or options.result:
+            how = f"the same command {'with --resume ' if options.result else ''}continues"
         rest = f", {left} of {len(run.items)} files were not begun; {how}" if left else ""
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
 
@@ -212,6 +248,9 @@ def _parser(words: Sequence[str]) -> CommandParser:
     add("--workers", type=COUNT, help="processes; default: one for each core, and one to measure time")
     jobs = "programs at a time, which share the cores; default: 1"
     add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)
+    add_engine(parser)
+    shards = "with --on: folder that keeps results until they are written; default: FILE.shards of --result"
+    add("--shards", type=Path, metavar="FOLDER", help=shards)
     add("--link", action="store_true", help="link the files into one program first")
     add_table_form(parser, json="print one result a line instead of the table")
     add(
@@ -324,13 +363,6 @@ class OverallProgress(Bars, Screen):
             self._bars.remove_task(line)
         self._done += 1
         self._bars.update(self._all, completed=self._done, description=f"{self._done} of {self._count} files")
-
-    def say(self, text: str) -> None:
-        """See Screen."""
-        if self._bars.disable:
-            super().say(text)
-        else:
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _Line(SearchProgress):

@@ -47,7 +47,7 @@ Address = tuple[str, int]
 
 
 class Newest(NamedTuple):
-    """What an actor is given by the learner."""
+    """The learner's newest policy, and its version."""
 
     version: int
     first: int  # number of the first actor's first program

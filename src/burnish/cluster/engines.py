@@ -46,7 +46,7 @@ def open_engine(name: str, folder: Path, options: Mapping[str, Any] | None = Non
         on_slurm = name == "slurm"
         most = slots or (slurm_cores(given.get("slurm_partition", "")) if on_slurm else cores)
         return SubmititEngine(folder, cluster="slurm" if on_slurm else "local", slots=most, settings=given)
-    if name == "ray" or name.startswith(("ray://", "ray:")):
+    if name == "ray" or name.startswith("ray:"):
         from burnish.cluster.on_ray import LOCAL, RayEngine
 
         address = LOCAL if name == "ray" else name if name.startswith("ray://") else name.removeprefix("ray:")

@@ -34,16 +34,14 @@ class OnEngine:
         """
         if not shards:
             return
-        run = run_shards(self.begin(self.folder), self.folder, shards)
-        while True:
-            try:
-                name = next(run)
-            except StopIteration as end:
-                failures = end.value.failures
-                break
-            yield name, value_of(self.folder, name)
+        failures = []
+        for name, failure in run_shards(self.begin(self.folder), self.folder, shards):
+            if failure:
+                failures.append(failure)
+            else:
+                yield name, value_of(self.folder, name)
         if failures:
-            first = next(iter(failures.values())).strip().splitlines()[-1]
+            first = failures[0].strip().splitlines()[-1]
             raise InputError(
                 f"{len(failures)} of {len(shards)} shards failed: {first}; see {self.folder / FAILURES}"
             )

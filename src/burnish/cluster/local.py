@@ -9,7 +9,7 @@ from pathlib import Path
 
 from burnish.cluster.engine import Batch, Ended
 from burnish.cluster.shards import do
-from burnish.core.errors import CompilerCrash, CompilerTimeout
+from burnish.core.errors import CompilerCrash
 from burnish.workers.executor import LIMITS
 from burnish.workers.worker import Worker, wait
 
@@ -45,7 +45,7 @@ class LocalEngine:
             try:
                 more, _ = worker.receive(None if ready else 0.0)
                 lost = ""
-            except (CompilerCrash, CompilerTimeout) as error:
+            except CompilerCrash as error:
                 more, lost = False, str(error)
             if not more:
                 found.append(Ended(self._running.pop(worker), lost))

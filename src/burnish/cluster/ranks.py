@@ -36,7 +36,7 @@ RESTARTS = 3  # generations without a new checkpoint, after which the training h
 
 @dataclass(frozen=True)
 class RankPlan:
-    """What the ranks of a generation are given."""
+    """The training of a generation of ranks."""
 
     config: Mapping[str, Any]  # Config.to_dict()
     name: str

@@ -67,10 +67,10 @@ def store(folder: Path, outcome: Outcome) -> None:
         InputError: the folder cannot be written.
     """
     if outcome.failure:
-        write_atomically(folder / FAILURES / f"{outcome.name}.txt", outcome.failure.encode())
+        write_atomically(failure_file(folder, outcome.name), outcome.failure.encode())
     else:
-        write_atomically(folder / RESULTS / f"{outcome.name}.json", outcome.value.encode())
-        (folder / FAILURES / f"{outcome.name}.txt").unlink(missing_ok=True)
+        write_atomically(result_file(folder, outcome.name), outcome.value.encode())
+        failure_file(folder, outcome.name).unlink(missing_ok=True)
 
 
 def do(shards: Sequence[Shard], folder: Path) -> Iterator[str]:
@@ -81,15 +81,25 @@ def do(shards: Sequence[Shard], folder: Path) -> Iterator[str]:
         yield shard.name
 
 
+def result_file(folder: Path, name: str) -> Path:
+    """Return the path of a shard's result."""
+    return folder / RESULTS / f"{name}.json"
+
+
+def failure_file(folder: Path, name: str) -> Path:
+    """Return the path of a shard's last failure."""
+    return folder / FAILURES / f"{name}.txt"
+
+
 def is_done(folder: Path, name: str) -> bool:
     """Return whether a shard's result is on disk."""
-    return (folder / RESULTS / f"{name}.json").exists()
+    return result_file(folder, name).exists()
 
 
 def failure_of(folder: Path, name: str) -> str:
     """Return the traceback of a shard's last failure; "" without one."""
     try:
-        return (folder / FAILURES / f"{name}.txt").read_text(encoding="utf-8")
+        return failure_file(folder, name).read_text(encoding="utf-8")
     except FileNotFoundError:
         return ""
 
@@ -113,7 +123,7 @@ def machine_of(folder: Path, name: str) -> str:
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / RESULTS / f"{name}.json"
+    path = result_file(folder, name)
     found = json_object(path.read_text(encoding="utf-8"))
     if found.keys() != {"machine", "value"}:
         raise InputError(f"{path}: not the result of a shard; remove the file to do the shard again")

@@ -122,7 +122,8 @@ class SubmititEngine:
             write_atomically(path, content)
 
     def _submit(self) -> None:
-        room = len(self._waiting) if self._cluster == "slurm" else self.slots - len(self._jobs)
+        whole = self._cluster == "slurm" and not self._jobs  # an array, whose parallelism SLURM limits
+        room = len(self._waiting) if whole else max(0, self.slots - len(self._jobs))
         numbers, self._waiting = self._waiting[:room], self._waiting[room:]
         if numbers:
             jobs = self._executor.map_array(

@@ -1,6 +1,6 @@
 """Trainings in many processes, on one machine or many.
 
-The work is that of DD-PPO's ranks, of async-ppo's actors, or of programs that a training searches or measures.
+The processes are DD-PPO's ranks, async-ppo's actors, or search and measure a training's programs.
 """
 
 from __future__ import annotations

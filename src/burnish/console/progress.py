@@ -34,12 +34,16 @@ class Bars:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
+    def say(self, text: str) -> None:
+        """Print a text above the bars."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def _log(self, text: str) -> None:
         """Print a line if there is no terminal, unless the last one is recent."""
         now = time.monotonic()
         if self._lines and now - self._logged > self._log_seconds:
             self._logged = now
-            self._console.print(text, highlight=False)
+            self.say(text)
 
 
 class SearchProgress:

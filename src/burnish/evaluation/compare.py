@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from burnish import _native
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -48,6 +49,11 @@ class MethodComparison:
         """The baselines whose pipelines' times define budgets."""
         return tuple(dict.fromkeys(name for rule in self.budgets for name in rule.multiples))
 
+    @property
+    def timed(self) -> bool:
+        """True if the rows depend on time, by a budget or by the objective."""
+        return any(rule.timed for rule in self.budgets) or self.task.objective(self.objective).noisy
+
     def problem(self, program: Program, variants: Mapping[str, Program]) -> Problem:
         """Return a program's problem for the methods."""
         return Problem(self.task, program, self.objective, variants, self.limits)
@@ -85,9 +91,9 @@ class _Running:
     """A process' current program; `attempts` are the unanswered ones."""
 
     case: Case
-    program: Program
+    problem: Problem
     attempts: deque[Attempt]
-    figures: Figures | None = None
+    figures: Figures | None
 
 
 def compare_methods(
@@ -127,13 +133,14 @@ def compare_methods(
                 while waiting and worker not in running:
                     number, case = waiting.popleft()
                     try:
-                        program = case.load()
+                        problem = plan.problem(case.load(), case.variants())
                     except InputError as error:
                         yield Refused(case.name, first_error(str(error)))
                         continue
+                    program = problem.program
                     attempts = [one for one in attempts_at(plan, number) if not is_done(program, one)]
                     if attempts:
-                        running[worker] = _Running(case, program, deque(attempts), known(program))
+                        running[worker] = _Running(case, problem, deque(attempts), known(program))
                         _send(worker, plan, running[worker], core_of[worker])
             ready = wait(list(running), PATIENCE_SECONDS) if running else []
             for worker in ready or list(running):
@@ -141,6 +148,33 @@ def compare_methods(
     finally:
         for worker in workers:
             worker.close()
+
+
+def attempt_all(
+    plan: MethodComparison,
+    case: Case,
+    problem: Problem,
+    figures: Figures | None,
+    attempts: Sequence[Attempt],
+) -> Generator[Row | Figures | Refused]:
+    """Make attempts at one program, as `compare_methods` does, in a new process on this process' first core.
+
+    Args:
+        plan: The plan.
+        case: The program's name and project; it is not loaded.
+        problem: The program's problem.
+        figures: The program's earlier measurements, if any.
+        attempts: The attempts, in their order; at least one.
+    """
+    core = min(os.sched_getaffinity(0))
+    worker = Worker(Limits(PATIENCE_SECONDS, MEMORY_BYTES))
+    running = {worker: _Running(case, problem, deque(attempts), figures)}
+    try:
+        _send(worker, plan, running[worker], core)
+        while running:
+            yield from _collect(worker, plan, running, core)
+    finally:
+        worker.close()
 
 
 def attempts_at(plan: MethodComparison, number: int) -> list[Attempt]:
@@ -156,7 +190,7 @@ def _send(worker: Worker, plan: MethodComparison, item: _Running, core: int) -> 
         evaluate_program,
         plan,
         case,
-        plan.problem(item.program, item.case.variants()),
+        item.problem,
         item.figures,
         tuple(item.attempts),
         core,
@@ -257,6 +291,7 @@ def _blank(plan: MethodComparison, case: Case, figures: Figures, attempt: Attemp
         reference_cost=figures.costs[plan.task.reference][plan.objective],
         unoptimized_cost=figures.costs[unoptimized][plan.objective],
         budget_seconds=None if budget.seconds is None else round(budget.seconds, 4),
+        machine=_native.host_machine().cpu,
     )
 
 

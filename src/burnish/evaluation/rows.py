@@ -48,6 +48,7 @@ class Row:
     timing: Mapping[str, int | float | str] = field(default_factory=dict)
     """For a noisy objective: `ratio`, `low`, `high`, `verdict`, `confidence`, `repeats`."""
     checks: tuple[str, ...] = ()
+    machine: str = ""  # the kind of processor, as LLVM names it, such as "znver3"; "" in older files
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
@@ -64,6 +65,11 @@ class Row:
     def valid(self) -> bool:
         """True if the method, the replay and all checks succeeded."""
         return self.cost is not None
+
+    @property
+    def timed(self) -> bool:
+        """True if the row depends on time, by its budget or by its objective."""
+        return self.budget_seconds is not None or bool(self.timing)
 
     @property
     def overrun(self) -> float:

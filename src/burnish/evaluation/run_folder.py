@@ -52,6 +52,11 @@ class RunFolder:
         """Return a program's measurements; None if there are none."""
         return self.figures.get(program.key)
 
+    @property
+    def machine(self) -> str:
+        """The kind of processor of the rows that depend on time; "" if there are none."""
+        return next((row.machine for row in self.rows.values() if row.timed and row.machine), "")
+
     def add(self, item: Row | Figures | Refused) -> None:
         """Store an item; rows and figures are on disk when this returns."""
         if isinstance(item, Row):

@@ -145,6 +145,21 @@ def engine_options_of(options: argparse.Namespace) -> dict[str, Any]:
     return read_options(options.engine_options, options.on)
 
 
+def check_engine(options: argparse.Namespace) -> None:
+    """Check that --on and --engine-options exclude no other option, and have an effect.
+
+    Raises:
+        InputError: --engine-options without --on, or --on with --jobs.
+    """
+    if options.engine_options and not options.on:
+        raise InputError("--engine-options: expected --on ENGINE, too")
+    if options.on and options.jobs != 1:
+        raise InputError(
+            f"--jobs {options.jobs} is not for --on {options.on}: the engine decides; to limit it, write "
+            f"slots = {options.jobs} into the table of --engine-options FILE"
+        )
+
+
 def engine_of(options: argparse.Namespace, folder: Path) -> Engine:
     """Return the engine that --on names, for the shards of a folder.
 

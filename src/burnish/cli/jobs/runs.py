@@ -7,12 +7,12 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from burnish.cli.jobs.job import Job, SearchSettings, search_job, write_output
 from burnish.cli.jobs.results import read_results
@@ -24,6 +24,11 @@ from burnish.evaluation.confirm import toolchain
 from burnish.files import LineFile
 from burnish.policies import find as policies
 from burnish.search import Progress
+
+if TYPE_CHECKING:
+    from burnish.cluster.engine import Engine
+    from burnish.cluster.run import ShardProgress
+    from burnish.workers.executor import Shard
 
 POLL_SECONDS = 0.2  # longest delay before the main thread handles Ctrl-C
 
@@ -60,9 +65,7 @@ class KeptResults:
         Raises:
             InputError: the file cannot be written, or has something other than results.
         """
-        self._task, self._settings, method = task, settings, settings.strategy.method
-        guide = policies.find_guide(settings.strategy.policy, task, settings.objective)
-        self._method = policies.named(method, guide[1] if guide else "")
+        self._task, self._settings, self._method = task, settings, method_of(task, settings)
         self._file = LineFile(path, keep=resume)  # cuts off an incomplete last line
         rows = read_results(path) if resume and path.stat().st_size else []
         self._rows = {_key_of(row): row for row in rows}
@@ -89,6 +92,12 @@ class KeptResults:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def method_of(task: Task, settings: SearchSettings) -> str:
+    """Return the search's name in results, with the digest of its policy if one guides it."""
+    guide = policies.find_guide(settings.strategy.policy, task, settings.objective)
+    return policies.named(settings.strategy.method, guide[1] if guide else "")
 
 
 def _key_of(row: Result) -> str:
@@ -151,6 +160,82 @@ class OptimizeRun:
         if self._defect:
             raise self._defect
 
+    def on(self, engine: Engine, folder: Path, progress: Callable[[ShardProgress], None]) -> None:
+        """Optimize all programs on an engine, each as a shard; Ctrl-C ends the running shards.
+
+        A shard's result stays in `folder` until its output and its row are written; without a file of rows,
+        until the run has ended. So the same command continues after Ctrl-C and after a killed driver.
+
+        Args:
+            engine: The engine, which is closed at the end.
+            folder: The folder of the shards.
+            progress: Called with the numbers of programs, those of earlier runs and errors included.
+
+        Raises:
+            MissingTool: a tool is missing that every program needs.
+        """
+        from burnish.cli.jobs.search_shards import outcome_of
+        from burnish.cluster.run import run_shards
+        from burnish.cluster.shards import result_file
+
+        jobs: dict[str, tuple[int, Job]] = {}
+        written: list[Path] = []  # results whose outputs are written
+
+        def count(now: ShardProgress) -> None:
+            failed, resumed = len(self.errors.keys() - self.results), now.resumed + len(self.again)
+            progress(replace(now, done=len(self.results), failed=failed, resumed=resumed))
+
+        with Interruption() as stop:
+            going = run_shards(engine, folder, self._shards(jobs, stop), progress=count)
+            try:
+                stop.at_once = True
+                for name, failure in going:
+                    stop.at_once = False
+                    (number, job), found = jobs[name], outcome_of(folder, name, failure)
+                    if isinstance(found, Result):
+                        self._keep(number, job, found, stop, new=True)
+                        written += [] if number in self.errors else [result_file(folder, name)]
+                    else:
+                        result_file(folder, name).unlink(missing_ok=True)  # it is tried again by the next run
+                        if isinstance(found, MissingTool):
+                            raise found
+                        self._fail(number, found)
+                    while self.kept and written:
+                        written.pop().unlink()
+                    if stop.asked:
+                        break
+                    stop.at_once = True
+            except KeyboardInterrupt:
+                stop.asked = True
+            finally:
+                stop.at_once = False
+                going.close()
+            self.interrupted = stop.asked
+        for path in [] if self.interrupted else written:
+            path.unlink()
+
+    def _shards(self, jobs: dict[str, tuple[int, Job]], stop: Interruption) -> Iterator[Shard]:
+        """Yield the shards of all programs that no earlier run has done; `jobs` gets them by name."""
+        from burnish.cli.jobs.search_shards import shard_of
+
+        method = method_of(self.task, self.settings)
+        for number in range(len(self.items)):
+            try:
+                job = self._load(number, stop)
+            except MissingTool:
+                raise
+            except BurnishError as error:
+                self._fail(number, error)
+                continue
+            finally:
+                stop.at_once = True
+            if stop.asked:
+                raise KeyboardInterrupt  # Ctrl-C came while an output was written
+            if job:
+                shard = shard_of(self.task, job, self.settings, method)
+                jobs[shard.name] = number, job
+                yield shard
+
     def _work(self, waiting: deque[int], stop: Interruption, *, main: bool) -> None:
         with suppress(IndexError):
             while not stop.asked and not self._defect:
@@ -174,26 +259,30 @@ class OptimizeRun:
                     self.screen.end(self.items[number])
 
     def _one(self, number: int, stop: Interruption, *, main: bool) -> None:
-        item = self.items[number]
         stop.at_once = main
-        callbacks = self.screen.begin(item, self.task)
+        callbacks = self.screen.begin(self.items[number], self.task)
         callbacks.note("compiling")
-        job = item.load()
-        with self._lock:
-            result = self.kept.find(job) if self.kept else None
-            if result:
-                self.results[number] = result
-                self.again.add(number)
-        if result is None:
+        if job := self._load(number, stop):
             phase = _Phase(callbacks, stop, main)
             told = Callbacks(phase.reference, phase, phase.note)
             result = search_job(self.task, job, self.settings, told)
             if phase.cut:
                 result = replace(result, budget="")  # not a result of the whole budget
             self._keep(number, job, result, stop, new=True)
-        elif not job.output.exists():
+
+    def _load(self, number: int, stop: Interruption) -> Job | None:
+        """Load a program; if an earlier run has its result, write a missing output, and return None."""
+        job = self.items[number].load()
+        with self._lock:
+            result = self.kept.find(job) if self.kept else None
+            if result is None:
+                return job
+            self.results[number] = result
+            self.again.add(number)
+        if not job.output.exists():
             stop.at_once = False
             self._keep(number, job, result, stop, new=False)
+        return None
 
     def _keep(self, number: int, job: Job, result: Result, stop: Interruption, *, new: bool) -> None:
         """Write the output and the row, and report a new result even if writing fails."""
@@ -227,11 +316,10 @@ class OptimizeRun:
     def _fail(self, number: int, error: BurnishError) -> None:
         with self._lock:
             self.errors[number] = error
-            if isinstance(error, InputError):
-                self.screen.say(f"burnish: error: {error}")
-            else:
-                name = self.items[number].name
-                self.screen.say(f"burnish: error: {name}: {type(error).__name__}: {error}")
+            name = self.items[number].name
+            kind = "" if type(error) is BurnishError else f"{type(error).__name__}: "
+            before = "" if isinstance(error, InputError) else f"{name}: {kind}"
+            self.screen.say(f"burnish: error: {before}{error}")
 
 
 class _Phase:

@@ -64,10 +64,13 @@ class Actors(Protocol):
 def vtrace(trajectory: Trajectory, ratios: Floats, *, discount: float, keep: float) -> tuple[Floats, Floats]:
     """Return V-trace's advantages and the values to learn, of consecutive episodes: float64[T] each.
 
-    With w_t = min(1, ratios_t) and d_t = w_t (r_t + discount V(s_{t+1}) - V(s_t)), the values are
-    v_t = V(s_t) + d_t + discount keep w_t (v_{t+1} - V(s_{t+1})), and the advantages
-    r_t + discount ((1 - keep) V(s_{t+1}) + keep v_{t+1}) - V(s_t). If all ratios are 1, the advantages are
-    those of `gae`. The policy's loss has the ratio itself, so the advantages do not.
+    With w_t = min(1, ratios_t), the values v_t and the advantages A_t are
+
+        A_t = r_t + discount ((1 - keep) V(s_{t+1}) + keep v_{t+1}) - V(s_t)
+        v_t = V(s_t) + w_t A_t
+
+    If all ratios are 1, the advantages are those of `gae`. The policy's loss has the ratio itself, so the
+    advantages do not.
 
     Args:
         trajectory: The steps; `values` and `next_values` are by the current policy.

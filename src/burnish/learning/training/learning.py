@@ -60,7 +60,7 @@ class Heads:
 
 
 class PolicySetup(ConfiguredTraining):
-    """What a configuration says of a policy and of the environments that it acts in."""
+    """A configuration's policy, and the environments that it acts in."""
 
     def __init__(self, config: Config) -> None:
         """Look up actions and networks; open no program.
@@ -215,7 +215,7 @@ class PolicyTraining(PolicySetup):
         return policy
 
     def _of_learner(self, settings: Any, folder: Path, note: Note) -> dict[str, Any]:
-        """Return what the learner is given beside environments, policy, settings and seed."""
+        """Return the learner's further arguments, beside environments, policy, settings and seed."""
         return {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
 
     def _hold_out(self, note: Note) -> tuple[list[Held], list[str]]:
