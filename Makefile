@@ -3,13 +3,14 @@
 # make check     lint, formatting, types, stub; as a commit hook: pre-commit install
 # make sanitize  run tests with the native code under AddressSanitizer and UBSan    (TESTS=... to choose)
 # make bench     measure what the documentation claims
+# make slurm     start a SLURM of one node on this machine, as root      (make slurm-stop ends it)
 #
 # Each command first updates .venv and build/ where necessary, and changes nothing else. It uses the first
 # suitable Python of python3, python3.13, python3.12, python3.11; make PYTHON=... names another. With CI=true,
 # as in .ci/run, C++ warnings are errors, and the tests fail if coverage is below the floor.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check sanitize bench stub clean
+.PHONY: help setup demo test check sanitize bench slurm slurm-stop stub clean
 .DELETE_ON_ERROR:
 
 python := .venv/bin/python
@@ -104,6 +105,12 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/inlining_searches.py
 	$(python) benchmarks/inlining_linked.py
 	$(python) benchmarks/whole_programs.py
+
+slurm:
+	tools/slurm-one-node.sh start
+
+slurm-stop:
+	tools/slurm-one-node.sh stop
 
 # The types of the extension, generated from the built extension; kept in git for type checkers.
 stub: $(ready)

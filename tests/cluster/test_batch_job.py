@@ -80,6 +80,10 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return state
 
 
+def log_of(folder: Path) -> str:
+    return (folder / "slurm.log").read_text()
+
+
 def rows(folder: Path) -> int:
     log = folder / "log.jsonl"
     return log.read_bytes().count(b"\n") if log.exists() else 0
@@ -93,7 +97,7 @@ def test_a_job_that_is_warned_is_queued_again_and_is_the_same_run(slurm: Path, t
     wait_until((slurm / "over").exists)
     assert (slurm / "was_requeued").exists()
     assert not (out / "stop").exists()
-    log = (out / "slurm.log").read_text()
+    log = log_of(out)
     assert log.count("stopped after iteration") == 1
     assert "resuming after iteration" in log
     again = tmp_path / "undisturbed"
@@ -109,7 +113,7 @@ def test_a_rank_that_dies_in_a_job_costs_no_more_than_its_iteration(slurm: Path,
     ranks = subprocess.run(["pgrep", "-f", f"burnish.cli train.*{out}"], capture_output=True, text=True)
     os.kill(max(map(int, ranks.stdout.split())), signal.SIGKILL)
     wait_until((slurm / "over").exists)
-    log = (out / "slurm.log").read_text()
+    log = log_of(out)
     assert "all ranks begin again from the last checkpoint" in log
     assert [row["iteration"] for row in curve(out)] == list(range(21))
 
@@ -119,7 +123,7 @@ def test_an_error_of_the_configuration_ends_the_job(slurm: Path, tmp_path: Path)
     wrong = ["smoke", "--set", "algorithm.unknown=1", "--out", str(out)]
     submit(out, ["train", *wrong], tasks=1, name="wrong")
     wait_until((slurm / "over").exists)
-    assert (out / "slurm.log").read_text().count("unknown") == 1
+    assert log_of(out).count("unknown") == 1
 
 
 def test_the_script_has_the_options_and_the_command(tmp_path: Path) -> None:
@@ -145,6 +149,16 @@ def test_wrong_jobs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.skipif(not has_slurm(), reason="no SLURM runs here")
+def test_slurm_runs_a_training(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    training = [*TRAINING, "--set", "run.iterations=2", "--on", "slurm", "--out", str(out)]
+    assert main(training) == 0
+    wait_until(lambda: (out / "slurm.log").exists() and "all iterations are done" in log_of(out))
+    assert [row["iteration"] for row in curve(out)] == [0, 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_slurm(), reason="no SLURM runs here")
 def test_slurm_queues_a_warned_job_again(tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert main([*TRAINING, "--on", "slurm", "--processes", "1", "--out", str(out)]) == 0
@@ -155,6 +169,6 @@ def test_slurm_queues_a_warned_job_again(tmp_path: Path) -> None:
     subprocess.run(["scancel", "--signal=USR1", "--batch", job], check=True)
     wait_until(lambda: rows(out) == 21)
     wait_until(lambda: (out / "policy.npz").exists())
-    log = (out / "slurm.log").read_text()
+    log = log_of(out)
     assert log.count("stopped after iteration") == 1
     assert [row["iteration"] for row in curve(out)] == list(range(21))
