@@ -25,9 +25,9 @@ def open_engine(name: str, folder: Path, options: Mapping[str, Any] | None = Non
             "timeout_min", "mem_gb") or of a Ray task ("num_cpus", "memory").
 
     Raises:
-        UnknownName: there is no such engine.
+        UnknownName: no engine has this name.
         MissingTool: the engine's package is not installed.
-        InputError: an option is unknown, or there is no cluster.
+        InputError: an option is unknown, or no cluster answers.
     """
     given = dict(options or {})
     slots = given.pop("slots", None)

@@ -41,7 +41,7 @@ class RayEngine:
 
         Raises:
             MissingTool: Ray is not installed.
-            InputError: there is no cluster at this address.
+            InputError: no cluster answers at this address.
         """
         try:
             import ray

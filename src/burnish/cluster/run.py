@@ -13,7 +13,7 @@ from burnish.cluster.shards import Outcome, failure_file, failure_of, is_done, m
 from burnish.core.errors import InputError
 from burnish.workers.executor import Shard
 
-BATCHES_PER_SLOT = 4  # so that a slot with quick shards takes more of them
+BATCHES_PER_SLOT = 4  # so that a slot with quick shards does more batches
 ATTEMPTS = 3  # lost processes with the same first shard, after which that shard has failed
 LOOK_SECONDS = 1.0  # longest time between two reports
 

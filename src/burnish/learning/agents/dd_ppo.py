@@ -2,7 +2,7 @@
 
 Each rank is a PPO learner with its own environments and the same parameters. In an iteration the ranks play
 their own episodes, and then take the same gradient steps: every minibatch is drawn from the steps of all
-ranks, and each rank computes the sum over its part of it. Sums are added and then divided, so the result does
+ranks, and each rank computes the sum over its part. Sums are added and then divided, so the result does
 not depend on how the steps are divided: N ranks learn what one rank learns from the same episodes.
 
 Stragglers are preempted (section 3): once enough ranks have played all their steps, the others cut their
