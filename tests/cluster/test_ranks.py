@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from burnish.cluster.engine import Engine
+from burnish.cluster.engines import open_engine
 from burnish.cluster.ranks import train_on
 from burnish.core.errors import BurnishError, InputError
 from burnish.learning.training.checkpoint import load_checkpoint
@@ -17,6 +21,8 @@ from burnish.learning.training.loop import IterationProgress, Listener, Training
 from burnish.learning.training.ranked import train_rank
 from tests.cluster.test_engines import has_slurm
 from tests.cluster.trainings import OF_RANKS, Opened, curve, opens, small
+from tests.conftest import children
+from tests.waiting import alive, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +87,66 @@ def test_a_wish_to_stop_ends_all_ranks_and_the_run_goes_on_later(tmp_path: Path,
     assert 1 <= outcome.iteration < 6
     (tmp_path / "stop").unlink()
     assert train(tmp_path, Opened(), lambda _: None).why == "iterations"
+    assert curve(tmp_path) == curve(expected)
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from burnish.cluster.engine import Engine
+from burnish.cluster.engines import open_engine
+from burnish.cluster.ranks import train_on
+from burnish.learning.training.loop import Listener
+from tests.cluster.trainings import OF_RANKS, opens, small
+
+if __name__ == "__main__":
+    train_on(opens("local"), small(*OF_RANKS), Path(sys.argv[1]), Listener(), address="127.0.0.1")
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_driver_takes_its_ranks_with_it_and_goes_on(tmp_path: Path, expected: Path) -> None:
+    command = [sys.executable, "-c", DRIVER, str(tmp_path)]
+    driver = subprocess.Popen(command)
+    log = tmp_path / "log.jsonl"
+    wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") > 2, driver)
+    ranks = children(driver.pid)
+    driver.kill()
+    driver.wait()
+    wait_until(lambda: not any(map(alive, ranks)))
+    subprocess.run(command, check=True)
+    assert curve(tmp_path) == curve(expected)
+
+
+@pytest.mark.slow
+def test_a_killed_node_of_ray_costs_one_iteration_at_most(tmp_path: Path, expected: Path) -> None:
+    """A rank is on each of two nodes; a third node takes the place of one."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": 100 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "num_cpus": 0})
+    nodes = [cluster.add_node(**node) for _ in range(2)]
+    said, killed = list[str](), list[Any]()
+
+    def kill_once(progress: IterationProgress) -> None:
+        if progress.row["iteration"] >= 2 and not killed:
+            killed.append(nodes[1])
+            cluster.remove_node(nodes[1], allow_graceful=False)
+            cluster.add_node(**node)
+
+    def opened(folder: Path) -> Engine:
+        return open_engine(f"ray:{cluster.address}", folder, {"slots": 2, "scheduling_strategy": "SPREAD"})
+
+    try:
+        outcome = train_on(opened, small(*OF_RANKS), tmp_path, Listener(kill_once, say=said.append))
+    finally:
+        import ray
+
+        ray.shutdown()
+        cluster.shutdown()
+    assert outcome.why == "iterations"
+    assert len(said) == 1
     assert curve(tmp_path) == curve(expected)
 
 
