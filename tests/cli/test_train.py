@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from burnish.cli import main, train
+from burnish.learning.training import ranked
 from burnish.learning.training.config import Config, shipped
 from burnish.learning.training.loop import CONFIG
 from burnish.learning.training.track import LOG, read_log
@@ -35,7 +36,7 @@ track = { tensorboard = false }
 def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_curves: None) -> str:
     """Return the name of a configuration of a training without a network."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(train, "open_training", Walk)
+    monkeypatch.setattr(ranked, "open_training", Walk)
     (tmp_path / "walk.toml").write_text(WALK)
     return "walk.toml"
 
@@ -221,6 +222,6 @@ def test_a_configuration_is_what_the_training_is_opened_with(
         seen.append(config)
         return Walk(config, folder, note)
 
-    monkeypatch.setattr(train, "open_training", opened)
+    monkeypatch.setattr(ranked, "open_training", opened)
     assert main(["train", walk, "--set", "run.seed=7", "--set", "objective=text-bytes"]) == 0
     assert (seen[0].run.seed, seen[0].objective, seen[0].name) == (7, "text-bytes", "walk")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +18,7 @@ import pytest
 from burnish.cluster.engine import Engine
 from burnish.cluster.engines import open_engine, read_options
 from burnish.cluster.run import ATTEMPTS, ShardProgress, batches_of, run_shards
-from burnish.cluster.shards import RESULTS, failure_of, is_done, machine_of, value_of
+from burnish.cluster.shards import RESULTS, attempt, failure_of, is_done, machine_of, own_core, value_of
 from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.workers.executor import Shard
 from tests.cluster import work
@@ -134,9 +137,19 @@ def test_large_content_arrives_whole(name: str, tmp_path: Path) -> None:
     assert [value_of(tmp_path, shard.name) for shard in shards] == [1 << 20] * 4
 
 
-def test_a_shard_has_a_core_of_its_own(tmp_path: Path) -> None:
-    run("local", tmp_path, [Shard("core", work.core)])
-    assert len(value_of(tmp_path, "core")) == 1
+def test_a_shard_has_a_core_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks are in a folder of the test, because other shards of this machine have cores, too."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = os.sched_getaffinity(0)
+    with own_core():
+        first = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, before)
+        (other,) = json.loads(attempt(Shard("other", work.core)).value)["value"]
+        assert len(first) == 1
+        assert {other} < before - first or len(before) == 1
+    assert os.sched_getaffinity(0) == before
+    everything = Shard("all", work.core, pinned=False)
+    assert json.loads(attempt(everything).value)["value"] == sorted(before)
 
 
 def test_the_first_shards_are_done_while_later_ones_are_still_taken(

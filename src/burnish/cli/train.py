@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         from burnish.cluster.training import SLURM, is_ranked, train_many
         from burnish.learning.training.loop import STOP, Listener
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if (error.name or "").partition(".")[0] != "torch":
             raise
         raise without_torch() from None
     engine = engine_options_of(options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation import Callbacks
 from burnish.evaluation.confirm import toolchain
-from burnish.workers.executor import Shard
+from burnish.workers.executor import Shard, name_of
 
 
 def shard_of(task: Task, job: Job, settings: SearchSettings, method: str) -> Shard:
@@ -37,8 +36,7 @@ def shard_of(task: Task, job: Job, settings: SearchSettings, method: str) -> Sha
     ]
     parts += [method, strategy, budget.text, budget.workers, settings.limits, settings.bundle]
     parts += [job.program.name, job.program.key, job.source, job.arguments, sorted(programs.items())]
-    name = hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
-    return Shard(name, search_or_error, (task, job, settings))
+    return Shard(name_of(*parts), search_or_error, (task, job, settings))
 
 
 def search_or_error(task: Task, job: Job, settings: SearchSettings) -> tuple[str, str]:
