@@ -146,7 +146,7 @@ def test_a_shard_has_a_core_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
         os.sched_setaffinity(0, before)
         (other,) = json.loads(attempt(Shard("other", work.core)).value)["value"]
         assert len(first) == 1
-        assert {other} < before - first or len(before) == 1
+        assert {other} <= before - first or len(before) == 1
     assert os.sched_getaffinity(0) == before
     everything = Shard("all", work.core, pinned=False)
     assert json.loads(attempt(everything).value)["value"] == sorted(before)
