@@ -141,7 +141,7 @@ def failures_of(row: Mapping[str, Any]) -> list[str]:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the table, as Markdown."""
     lines = [
-        "| engine | shards | slots | seconds | overhead a shard, ms | driver's CPU a shard, ms | lost | twice | |",
+        "| engine | shards | slots | seconds | overhead, ms a shard | driver, ms a shard | lost | twice | |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
