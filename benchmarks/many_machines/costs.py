@@ -18,7 +18,7 @@ from actors import training
 from kit.rounds import of_call, take
 from numpy.typing import NDArray
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
-from torch.multiprocessing import spawn
+from torch.multiprocessing.spawn import spawn
 
 from burnish.learning.agents.dd_ppo import DDPPOConfig
 from burnish.learning.agents.ranks import Ranks
@@ -126,7 +126,7 @@ def gradients(setup: PolicySetup, rows: int) -> list[float]:
     def step() -> None:
         optimizer.zero_grad()
         log_probs, values = policy.evaluate(batch, mask)
-        (values.mean() - log_probs[mask].mean()).backward()  # type: ignore[no-untyped-call]
+        (values.mean() - log_probs[mask].mean()).backward()
         optimizer.step()
 
     return take({"step": of_call(step)}, 15)["step"]

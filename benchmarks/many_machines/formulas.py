@@ -21,8 +21,9 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from many_machines.costs import Costs
 from numpy.typing import NDArray
+
+from many_machines.costs import Costs
 
 Array = NDArray[np.float64]
 Z = np.linspace(-8.0, 8.0, 1601)  # standard normal numbers, over which means are sums
@@ -85,12 +86,13 @@ def _played(costs: Costs, quick: int, slow: int) -> tuple[float, float]:
 
 def _learned(costs: Costs, ranks: int, steps: float) -> float:
     minibatch = costs.minibatch * (1 if costs.of_all else ranks)
-    rows = min(minibatch, steps) / ranks
+    minibatches = math.ceil(steps / minibatch)
+    rows = steps / minibatches / ranks
     mean = costs.gradient + costs.row * rows
     spread = costs.row**2 * rows * (1 - 1 / ranks) / mean**2  # of rows, which are drawn from all ranks
     sigma = math.sqrt(math.log(math.exp(costs.gradient_sigma**2) + spread))
     slowest = mean * float(_weights(ranks, ranks) @ np.exp(sigma * Z - sigma**2 / 2))
-    return costs.epochs * math.ceil(steps / minibatch) * (slowest + all_reduce(costs, ranks))
+    return costs.epochs * minibatches * (slowest + all_reduce(costs, ranks))
 
 
 def _quantiles(costs: Costs, episodes: int) -> Array:
@@ -101,15 +103,14 @@ def _quantiles(costs: Costs, episodes: int) -> Array:
     third = length * (w**3 - 3 * w + 2) + 3 * length**2 * (w - 1) + length**3
     second, third = second * math.exp(of_programs), third * math.exp(3 * of_programs)
     variance = episodes * (second - length**2)
-    skewness = episodes * (third - 3 * second * length + 2 * length**3) / max(variance, 1e-300) ** 1.5
+    if variance < 1e-9:
+        return np.full_like(Z, costs.step * episodes * length)
+    skewness = episodes * (third - 3 * second * length + 2 * length**3) / variance**1.5
     half = 1 + skewness**2 / 2
     root = (half + math.sqrt(half**2 - 1)) ** (1 / 3)
     w = root + 1 / root - 1  # exp(sigma**2) of the log-normal of this skewness
-    if w - 1 < 1e-12:
-        shape = Z
-    else:
-        sigma = math.sqrt(math.log(w))
-        shape = (np.exp(sigma * Z - sigma**2 / 2) - 1) / math.sqrt(w - 1)
+    sigma = math.sqrt(math.log(w))
+    shape = (np.exp(sigma * Z - sigma**2 / 2) - 1) / math.sqrt(w - 1)
     return np.asarray(costs.step * (episodes * length + math.sqrt(variance) * shape))
 
 

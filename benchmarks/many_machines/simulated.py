@@ -7,6 +7,7 @@ import math
 from collections import deque
 
 import numpy as np
+
 from many_machines.costs import Costs
 from many_machines.formulas import Array, Iteration, all_reduce
 
@@ -29,14 +30,20 @@ def _iteration(costs: Costs, ranks: int, rng: np.random.Generator) -> tuple[floa
     stops = np.minimum(ends[:, -1], np.maximum(done, ends[:, least - 1]))
     steps = int((ends <= stops[:, None]).sum())
     minibatch = costs.minibatch * (1 if costs.of_all else ranks)
-    learn = 0.0
-    for _ in range(costs.epochs):
-        for first in range(0, steps, minibatch):
-            rows = rng.multinomial(min(minibatch, steps - first), np.full(ranks, 1 / ranks))
-            sigma = costs.gradient_sigma
-            taken = (costs.gradient + costs.row * rows) * rng.lognormal(-(sigma**2) / 2, sigma, ranks)
-            learn += taken.max() + all_reduce(costs, ranks)
+    learn = sum(
+        _gradients(costs, ranks, rows, costs.epochs * count, rng)
+        for rows, count in ((minibatch, steps // minibatch), (steps % minibatch, 1))
+        if rows
+    )
     return float(stops.max()), learn, steps
+
+
+def _gradients(costs: Costs, ranks: int, minibatch: int, count: int, rng: np.random.Generator) -> float:
+    """Return the seconds of some gradient steps, each as long as that of the slowest rank."""
+    rows = rng.multinomial(minibatch, np.full(ranks, 1 / ranks), count)
+    sigma = costs.gradient_sigma
+    taken = (costs.gradient + costs.row * rows) * rng.lognormal(-(sigma**2) / 2, sigma, rows.shape)
+    return float(taken.max(axis=1).sum()) + count * all_reduce(costs, ranks)
 
 
 def _ends(costs: Costs, ranks: int, rng: np.random.Generator) -> Array:
