@@ -87,6 +87,8 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/never_worse.py
 	$(python) benchmarks/calls.py
 	$(python) benchmarks/vector.py
+	$(python) benchmarks/shards.py --check
+	$(python) benchmarks/scaling.py --check
 	$(python) benchmarks/memory.py
 	$(python) benchmarks/corpus.py
 	$(python) benchmarks/graphs.py

@@ -84,12 +84,12 @@ def main() -> None:
         raise SystemExit(f"actors {cores}: {ratios[f'actors {cores}']:.2f} times one core, below {FLOOR}")
 
 
-def training() -> Config:
-    """Return the training that `ppo-autophase` is, on random programs."""
-    table = tomllib.loads(find_config("async-ppo").read_text())
+def training(name: str = "async-ppo") -> Config:
+    """Return a shipped training, on random programs."""
+    table = tomllib.loads(find_config(name).read_text())
     table["programs"] = [{"use": f"random:0..19:{size}"} for size in SIZES]
     table["validation"] = [{"use": "random:1000..1001:40"}]
-    return config_of(table, "actors")
+    return config_of(table, name)
 
 
 def collect(setup: PolicySetup, actors: int, steps: int) -> float:

@@ -1,5 +1,6 @@
 """What several benchmarks share.
 
+busy        a shard of known length, which leaves a line each time it is executed
 programs    the C and C++ files of public packages
 kept        rows, each stored as soon as it is measured, and their table
 one_thread  one core and one thread for all contenders

@@ -10,8 +10,8 @@ from typing import Any
 Table = Callable[[list[Any]], str]
 
 
-def keep(rows: Iterable[Mapping[str, Any]], folder: Path, table: Table) -> None:
-    """Write each row to rows.jsonl as soon as it exists, then write table.txt and print the table."""
+def keep(rows: Iterable[Mapping[str, Any]], folder: Path, table: Table) -> list[Mapping[str, Any]]:
+    """Write each row to rows.jsonl as soon as it exists, then write and print the table; return the rows."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = []
     with (folder / "rows.jsonl").open("w") as file:
@@ -20,6 +20,7 @@ def keep(rows: Iterable[Mapping[str, Any]], folder: Path, table: Table) -> None:
             print(json.dumps(row), file=file, flush=True)
     (folder / "table.txt").write_text(f"{table(kept)}\n")
     print(table(kept))
+    return kept
 
 
 def show(path: Path, table: Table) -> None:

@@ -19,6 +19,7 @@ from burnish.core.errors import BurnishError, InputError
 from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.loop import IterationProgress, Listener, TrainingOutcome
 from burnish.learning.training.ranked import train_rank
+from tests.cluster.conftest import RayNodes
 from tests.cluster.test_engines import has_slurm
 from tests.cluster.trainings import OF_RANKS, Opened, curve, opens, small
 from tests.conftest import children
@@ -119,32 +120,22 @@ def test_a_killed_driver_takes_its_ranks_with_it_and_goes_on(tmp_path: Path, exp
 
 
 @pytest.mark.slow
-def test_a_killed_node_of_ray_costs_one_iteration_at_most(tmp_path: Path, expected: Path) -> None:
+def test_a_killed_node_of_ray_costs_one_iteration_at_most(
+    tmp_path: Path, expected: Path, ray_nodes: RayNodes
+) -> None:
     """A rank is on each of two nodes; a third node takes the place of one."""
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    node = {"num_cpus": 1, "object_store_memory": 100 << 20}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "num_cpus": 0})
-    nodes = [cluster.add_node(**node) for _ in range(2)]
-    said, killed = list[str](), list[Any]()
+    said, killed = list[str](), list[bool]()
 
     def kill_once(progress: IterationProgress) -> None:
         if progress.row["iteration"] >= 2 and not killed:
-            killed.append(nodes[1])
-            cluster.remove_node(nodes[1], allow_graceful=False)
-            cluster.add_node(**node)
+            killed.append(True)
+            ray_nodes.kill()
+            ray_nodes.add()
 
     def opened(folder: Path) -> Engine:
-        return open_engine(f"ray:{cluster.address}", folder, {"slots": 2, "scheduling_strategy": "SPREAD"})
+        return open_engine(ray_nodes.name, folder, {"slots": 2, "scheduling_strategy": "SPREAD"})
 
-    try:
-        outcome = train_on(opened, small(*OF_RANKS), tmp_path, Listener(kill_once, say=said.append))
-    finally:
-        import ray
-
-        ray.shutdown()
-        cluster.shutdown()
+    outcome = train_on(opened, small(*OF_RANKS), tmp_path, Listener(kill_once, say=said.append))
     assert outcome.why == "iterations"
     assert len(said) == 1
     assert curve(tmp_path) == curve(expected)

@@ -37,6 +37,13 @@ def wait(number: int, seconds: float) -> int:
     return number * number
 
 
+def note(log: str, number: int, seconds: float) -> int:
+    """Append the number and this process to a file, and wait."""
+    with Path(log).open("a") as file:
+        file.write(f"{number} {os.getpid()}\n")
+    return wait(number, seconds)
+
+
 def fail(number: int) -> int:
     raise ValueError(f"no square of {number}")
 

@@ -15,7 +15,7 @@ from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.distributed import TCPStore, destroy_process_group, is_initialized  # type: ignore[attr-defined]
 
 from burnish.cluster.engine import Engine
 from burnish.cluster.shards import failure_of, is_done, make_folder, value_of
@@ -117,9 +117,10 @@ def _generation(engine: Engine, here: Path, plan: RankPlan, follower: _Follower)
 def one_rank(plan: RankPlan, rank: int, count: int) -> dict[str, Any]:
     """Train as one rank; return the outcome in rank 0, or the error that another start would repeat."""
     os.environ.update({**plan.environment, "RANK": str(rank), "WORLD_SIZE": str(count)})
+    if is_initialized():  # by a rank of an earlier generation, in this process of Ray's
+        destroy_process_group()
     try:
-        config = config_of(plan.config, plan.name)
-        outcome = train_rank(config, plan.folder, Listener(command=plan.command))
+        outcome = train_rank(config_of(plan.config, plan.name), plan.folder, Listener(command=plan.command))
     except InputError as error:
         return {"error": str(error)}
     if outcome is None:

@@ -77,16 +77,14 @@ class SubmititEngine:
         except ImportError:
             raise MissingTool(f"submitit is not installed: {install('cluster')}") from None
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it warns at each poll without accounting
-        self.folder, self.slots, self.most = folder.resolve(), slots, 512
+        self.folder, self.slots, self.most = folder.resolve(), slots, 2048  # a job takes a second to start
         self._cluster = cluster
         for part in (BATCHES, CONTENT, LOGS):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         try:
             self._executor = submitit.AutoExecutor(self.folder / LOGS / "%j", cluster=cluster)
-            given = dict(settings)
-            if cluster == "slurm":
-                given |= {"slurm_array_parallelism": slots}
-            self._executor.update_parameters(cpus_per_task=1, **given)
+            array = {"slurm_array_parallelism": slots} if cluster == "slurm" else {}
+            self._executor.update_parameters(cpus_per_task=1, **{**settings, **array})
         except RuntimeError as error:
             raise MissingTool(f"--on slurm: {error}") from None
         except (NameError, TypeError, ValueError) as error:
@@ -138,9 +136,8 @@ class SubmititEngine:
             if job.paths.result_pickle.exists():
                 found.append(Ended(number, _reason(job)))
             elif self._is_gone(number, job, queued):
-                found.append(
-                    Ended(number, f"job {job.job_id} ended without a result; see {job.paths.stderr}")
-                )
+                lost = f"job {job.job_id} ended without a result; see {job.paths.stderr}"
+                found.append(Ended(number, lost))
             else:
                 continue
             del self._jobs[number]
