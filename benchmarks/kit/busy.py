@@ -23,5 +23,5 @@ def busy(number: int, seconds: float, log: str) -> int:
 
 
 def executions(log: Path) -> Counter[int]:
-    """Return how many times each shard was executed."""
+    """Return the number of executions of each shard."""
     return Counter(map(int, log.read_text().split()))
