@@ -31,6 +31,7 @@ from burnish.workers.executor import Shard
 
 RANKS = "ranks"
 LOOK_SECONDS = 0.5
+END_SECONDS = 60.0  # longest time that a lost rank 0 may take to end
 RESTARTS = 3  # generations without a new checkpoint, after which the training has failed
 
 
@@ -120,7 +121,8 @@ def one_rank(plan: RankPlan, rank: int, count: int) -> dict[str, Any]:
     if is_initialized():  # by a rank of an earlier generation, in this process of Ray's
         destroy_process_group()
     try:
-        outcome = train_rank(config_of(plan.config, plan.name), plan.folder, Listener(command=plan.command))
+        config, listener = config_of(plan.config, plan.name), Listener(command=plan.command)
+        outcome = train_rank(config, plan.folder, listener, wait_seconds=END_SECONDS)
     except InputError as error:
         return {"error": str(error)}
     if outcome is None:

@@ -17,6 +17,7 @@ from burnish.core.errors import InputError, MissingTool, install
 from burnish.files import write_atomically
 
 POLL_SECONDS = 0.5
+DEFAULTS = {"cpus_per_task": 1, "timeout_min": 240}  # submitit's own limit is some minutes
 GONE_SECONDS = 30.0  # a job that is no longer queued and has no result after so long was lost
 BATCHES, CONTENT, LOGS = "batches", "content", "submitit"
 
@@ -84,7 +85,7 @@ class SubmititEngine:
         try:
             self._executor = submitit.AutoExecutor(self.folder / LOGS / "%j", cluster=cluster)
             array = {"slurm_array_parallelism": slots} if cluster == "slurm" else {}
-            self._executor.update_parameters(cpus_per_task=1, **{**settings, **array})
+            self._executor.update_parameters(**{**DEFAULTS, **settings, **array})
         except RuntimeError as error:
             raise MissingTool(f"--on slurm: {error}") from None
         except (NameError, TypeError, ValueError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -19,6 +20,7 @@ from burnish.core.errors import InputError
 
 FORMAT = 1
 FILE = "checkpoint.pt"
+LOOK_SECONDS = 0.2  # between two looks at a lock
 
 
 @dataclass(frozen=True)
@@ -97,17 +99,28 @@ def diverged(what: str) -> InputError:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, wait_seconds: float = 0.0) -> Iterator[None]:
     """Lock a folder so that no other process trains there; the lock ends with the process.
+
+    Args:
+        folder: The run's folder.
+        wait_seconds: The longest wait for a process that is about to end.
 
     Raises:
         InputError: another process already trains there.
     """
     with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{folder}: another process is training there; take another --out") from None
+        end = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= end:
+                    raise InputError(
+                        f"{folder}: another process is training there; take another --out"
+                    ) from None
+                time.sleep(LOOK_SECONDS)
         yield
 
 

@@ -105,10 +105,13 @@ def train(
     folder: Path,
     open_training: Callable[[Config, Path, Callable[[str], None]], Training],
     listener: Listener = Listener(),
+    *,
+    wait_seconds: float = 0.0,
 ) -> TrainingOutcome:
     """Train, or continue from the checkpoint in the folder, which is created if needed.
 
     `open_training` is given the configuration, the folder and `listener.note`.
+    `wait_seconds` is the longest wait for another process in the folder that is about to end.
 
     Raises:
         InputError: the folder has a run of another configuration, or another process trains there; or the
@@ -119,7 +122,7 @@ def train(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot make this folder: {error.strerror}") from None
-    with locked(folder):
+    with locked(folder, wait_seconds):
         checkpoint = load_checkpoint(folder)
         if checkpoint:
             check_same(config, checkpoint, folder)

@@ -22,7 +22,9 @@ from burnish.learning.training.validation import Held, measure, play_all
 ITERATE, VALIDATE, LOAD, CLOSE = "iterate", "validate", "load", "close"
 
 
-def train_rank(config: Config, folder: Path, listener: Listener = Listener()) -> TrainingOutcome | None:
+def train_rank(
+    config: Config, folder: Path, listener: Listener = Listener(), *, wait_seconds: float = 0.0
+) -> TrainingOutcome | None:
     """Train as the rank that this process is; see burnish.learning.training.loop.train.
 
     Returns:
@@ -37,7 +39,7 @@ def train_rank(config: Config, folder: Path, listener: Listener = Listener()) ->
     if count > 1 and TRAININGS.get(name) != RANKED:
         raise InputError(f"{config.name}: {name} trains in one process, not on {count} ranks; take dd-ppo")
     if rank == 0:
-        return train(config, folder, open_training, listener)
+        return train(config, folder, open_training, listener, wait_seconds=wait_seconds)
     training = open_training(config, folder, listener.note)
     assert isinstance(training, RankedTraining)
     training.follow()
