@@ -14,6 +14,7 @@ import numpy as np
 from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.search_shards import search_or_error
 from burnish.cluster.evaluating import evaluate_case
+from burnish.cluster.policies import Contents
 from burnish.core.task import Task
 from burnish.evaluation.cases import Case
 from burnish.evaluation.compare import MethodComparison
@@ -95,10 +96,10 @@ def compare_or_fail(plan: MethodComparison, case: Case, *others: Any) -> list[tu
     return evaluate_case(plan, case, *others)
 
 
-def search_or_die(task: Task, job: Job, settings: SearchSettings) -> tuple[str, str]:
+def search_or_die(task: Task, job: Job, settings: SearchSettings, contents: Contents) -> tuple[str, str]:
     """Search, but kill the process for matrix.c, and be a defect for structs.c."""
     if job.program.name == "matrix.c":
         die(0)
     if job.program.name == "structs.c":
         fail(0)
-    return search_or_error(task, job, settings)
+    return search_or_error(task, job, settings, contents)

@@ -2,6 +2,7 @@
 
 shards     a shard's result and its file, and the work of one process: shard after shard
 content    programs and other large bytes, which travel by digest
+policies   policies that are files, on their way to other machines
 run        the loop: what is missing, in batches; what a dead process lost, again; failures at the end
 executor   an engine as an executor, which lower rooms take as an argument
 engines    the engines by name: local, slurm, submitit, ray, ray://ADDRESS; their options

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from burnish.cluster.engine import Engine
+from burnish.cluster.policies import Contents, contents_of, path_here
 from burnish.cluster.run import ShardProgress, run_shards
 from burnish.cluster.shards import failure_file, machine_of, result_file, value_of
 from burnish.core.decoding import decode
@@ -26,6 +27,7 @@ from burnish.evaluation.compare import (
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import settings_of
 from burnish.llvm.toolchain import first_error
+from burnish.policies.find import AT
 from burnish.search.problem import Problem
 from burnish.workers.executor import Shard, name_of
 
@@ -103,10 +105,26 @@ def evaluate_case(
     problem: Problem,
     figures: Figures | None,
     attempts: Sequence[Attempt],
+    contents: Contents,
 ) -> list[tuple[str, str]]:
-    """Make all attempts at a program; return (class of the item, JSON) for each item, in their order."""
-    items = attempt_all(plan, case, problem, figures, attempts)
+    """Make all attempts at a program; return (class of the item, JSON) for each item, in their order.
+
+    `contents` are those of the policies that are files; the rows have the names that the user gave.
+    """
+    paths = {name: path_here(name, content) for name, content in contents.items()}
+    names = {_with_policy(one.method, paths): one.method for one in attempts}
+    attempts = [replace(one, method=_with_policy(one.method, paths)) for one in attempts]
+    items = [
+        replace(item, method=names[item.method]) if isinstance(item, Row) else item
+        for item in attempt_all(plan, case, problem, figures, attempts)
+    ]
     return [(type(item).__name__, json.dumps(asdict(item))) for item in items]
+
+
+def _with_policy(method: str, paths: Mapping[str, str]) -> str:
+    """Return `search@policy` with the policy's path on this machine, if it is among `paths`."""
+    search, at, policy = method.partition(AT)
+    return f"{search}{at}{paths.get(policy, policy)}"
 
 
 _READ: dict[str, Callable[[str], Row | Figures | Refused]] = {
@@ -127,7 +145,8 @@ def _shard(
     programs = {name: program.key for name, program in problem.variants.items()}
     parts = [settings_of(plan), plan.limits, plan.effort, case.name, case.project, problem.program.key]
     parts += [sorted(programs.items()), figures, attempts]
-    return Shard(name_of(*parts), evaluate_case, (plan, case, problem, figures, attempts))
+    contents = contents_of({one.method.partition(AT)[2] for one in attempts}, plan.task)
+    return Shard(name_of(*parts), evaluate_case, (plan, case, problem, figures, attempts, contents))
 
 
 def _several_kinds(machine: str, kinds: Counter[str]) -> str:

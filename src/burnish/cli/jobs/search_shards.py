@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.cli.jobs.job import Job, SearchSettings, search_job
+from burnish.cluster.policies import Contents, contents_of, path_here
 from burnish.cluster.shards import failure_file, value_of
 from burnish.core import errors
 from burnish.core.errors import BurnishError
@@ -36,11 +37,18 @@ def shard_of(task: Task, job: Job, settings: SearchSettings, method: str) -> Sha
     ]
     parts += [method, strategy, budget.text, budget.workers, settings.limits, settings.bundle]
     parts += [job.program.name, job.program.key, job.source, job.arguments, sorted(programs.items())]
-    return Shard(name_of(*parts), search_or_error, (task, job, settings))
+    contents = contents_of([strategy.policy], task)
+    return Shard(name_of(*parts), search_or_error, (task, job, settings, contents))
 
 
-def search_or_error(task: Task, job: Job, settings: SearchSettings) -> tuple[str, str]:
-    """Search; return ("Result", its JSON), or the class and the text of a BurnishError."""
+def search_or_error(task: Task, job: Job, settings: SearchSettings, contents: Contents) -> tuple[str, str]:
+    """Search; return ("Result", its JSON), or the class and the text of a BurnishError.
+
+    `contents` has that of the policy, if it is a file.
+    """
+    for name, content in contents.items():
+        strategy = replace(settings.strategy, policy=path_here(name, content))
+        settings = replace(settings, strategy=strategy)
     try:
         return "Result", search_job(task, job, settings, Callbacks()).to_json()
     except BurnishError as error:

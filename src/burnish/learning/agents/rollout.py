@@ -105,7 +105,7 @@ def play(
         together: Number of environments in a group.
         early_end: Rule that ends the play early. Unfinished episodes are then left out and their compilers
             killed. The first finished episode is always awaited.
-        stop: Called with the number of steps so far, at least every STOP_SECONDS; True ends the play.
+        stop: Called with the number of steps so far, about every STOP_SECONDS; True ends the play.
             Unfinished episodes are then cut, and their compilers killed.
 
     Returns:
@@ -131,7 +131,7 @@ def play(
             return math.inf
         return begin + early_end.after(1 - sum(map(len, groups)) / envs.num_envs)
 
-    stopped = False
+    stopped, asked = False, begin
     while any(groups) and not stopped and time.monotonic() < end():
         for i, step in envs.ready(min(end(), time.monotonic() + STOP_SECONDS) if stop else end()):
             group, ready = groups[i // together], waiting[i // together]
@@ -142,7 +142,9 @@ def play(
             else:
                 group.remove(i)
             _go_on(envs, act, group, ready, played)
-        stopped = stop is not None and stop(sum(len(episode) for one in played for episode in one))
+        if stop and time.monotonic() >= asked + STOP_SECONDS:
+            asked = time.monotonic()
+            stopped = stop(sum(len(episode) for one in played for episode in one))
     envs.give_up()
     if not stopped:
         return list(_over(played))
