@@ -125,6 +125,15 @@ def test_a_build_killed_at_any_moment_ends_with_the_same_digest(tmp_path: Path, 
     assert [path.name for path in folder.glob("[!.]*")] == ["tiny.pack"]
 
 
+def test_a_build_killed_after_its_pack_leaves_nothing_for_ever(tmp_path: Path, package: Plan) -> None:
+    build(tmp_path, [package()])
+    rest = tmp_path / "building" / package().name
+    rest.mkdir(parents=True)
+    (rest / "part.pack").write_bytes(b"")
+    build(tmp_path, [package()])
+    assert not rest.parent.exists()
+
+
 def at_work_in(folder: Path) -> set[int]:
     """Return the processes whose command or working folder is in a folder."""
     found = set()

@@ -113,6 +113,7 @@ class _Build:
         for job in jobs:
             if self._is_built(folder / f"{job.name}{SUFFIX}", job):
                 self._done_packages += 1
+                self._end_work(job)  # a build that was killed right then left it
                 continue
             parts = [part for part in job.parts if not self._is_built(_pack_of(folder, job, part), job)]
             self._queue += [(job, part) for part in parts]
@@ -156,8 +157,11 @@ class _Build:
         packs = [read_pack(_pack_of(self._folder, job, part)) for part in job.parts]
         items = [item for pack in packs for item in items_of(pack)]
         write_pack(self._folder / f"{job.name}{SUFFIX}", job.name, job.recipe, items)
-        shutil.rmtree(self._folder / WORK / job.name, ignore_errors=True)
+        self._end_work(job)
         self._done_packages += 1
+
+    def _end_work(self, job: PackageJob) -> None:
+        shutil.rmtree(self._folder / WORK / job.name, ignore_errors=True)
 
     def _tell(self) -> None:
         if self._report:
