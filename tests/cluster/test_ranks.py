@@ -21,7 +21,7 @@ from burnish.learning.training.loop import IterationProgress, Listener, Training
 from burnish.learning.training.ranked import train_rank
 from tests.cluster.conftest import RayNodes
 from tests.cluster.test_engines import has_slurm
-from tests.cluster.trainings import OF_RANKS, Opened, curve, opens, small
+from tests.cluster.trainings import OF_RANKS, SMALL, Opened, curve, opens, small
 from tests.conftest import children
 from tests.waiting import alive, wait_until
 
@@ -117,6 +117,31 @@ def test_a_killed_driver_takes_its_ranks_with_it_and_goes_on(tmp_path: Path, exp
     wait_until(lambda: not any(map(alive, ranks)))
     subprocess.run(command, check=True)
     assert curve(tmp_path) == curve(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [None, 0, 1])
+def test_torchrun_starts_all_ranks_again(tmp_path: Path, expected: Path, victim: int | None) -> None:
+    changes = [word for change in (*SMALL, *OF_RANKS) for word in ("--set", change)]
+    command = "torch.distributed.run --standalone --nproc-per-node 2 --max-restarts 2 --monitor-interval 0.1"
+    train = ["-m", "burnish.cli", "train", "smoke", *changes, "--out", str(tmp_path)]
+    torchrun = subprocess.Popen([sys.executable, "-m", *command.split(), *train])
+    try:
+        if victim is not None:
+            log = tmp_path / "log.jsonl"
+            wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") > 2, torchrun)
+            ranks = [pid for pid in children(torchrun.pid) if rank_of(pid) is not None]
+            os.kill(next(pid for pid in ranks if rank_of(pid) == victim), signal.SIGKILL)
+        assert torchrun.wait(timeout=120) == 0
+    finally:
+        torchrun.kill()
+    assert curve(tmp_path) == curve(expected)
+
+
+def rank_of(pid: int) -> int | None:
+    """Return the rank that torchrun gave a process."""
+    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return next((int(one.removeprefix(b"RANK=")) for one in variables if one.startswith(b"RANK=")), None)
 
 
 @pytest.mark.slow

@@ -14,13 +14,20 @@ from burnish.cluster.local import LocalEngine
 from burnish.learning.training.config import Config, read_config
 from burnish.learning.training.track import LOG, TIMES
 
+SMALL = (  # changes of the configuration "smoke"
+    "run.iterations=6",
+    "run.validate_every=3",
+    "run.checkpoint_every=1",
+    "track.tensorboard=false",
+    "environment.max_steps=4",
+    "algorithm.steps=8",
+)
 OF_RANKS = ("algorithm.name=dd-ppo", "algorithm.preempt=1.0", "algorithm.timeout_seconds=60")
 
 
 def small(*changes: str) -> Config:
     """Return a training of some seconds, which saves every iteration."""
-    fixed = ("run.iterations=6", "run.validate_every=3", "run.checkpoint_every=1", "track.tensorboard=false")
-    return read_config("smoke", [*fixed, "environment.max_steps=4", "algorithm.steps=8", *changes])
+    return read_config("smoke", [*SMALL, *changes])
 
 
 class Opened:

@@ -11,7 +11,7 @@ episodes, unless they have played too little to learn from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,6 +69,7 @@ class DDPPO(PPO):
         for env in envs.envs:  # each one takes every n-th program, as the environments of one vector do
             env.sampler.stride = self.environments
         self.policy.load_state_dict(self.ranks.broadcast(self.policy.state_dict()))
+        self._outlines: list[list[Episode]] = []  # of each rank, without their steps
 
     def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
         """Take gradient steps on the steps of all ranks; return the means of the metrics.
@@ -79,61 +80,35 @@ class DDPPO(PPO):
         counts = self.ranks.gather(len(batch.actions))
         columns = torch.stack([batch.advantages, batch.returns, batch.values], dim=1)
         advantages, returns, values = self.ranks.gather_rows(columns, counts).unbind(1)
-        first = sum(counts[: self.ranks.number])
-        seen = list(self._steps_of_all(batch, advantages, first, rng))
+        rows, first = self._rows(batch.observations), sum(counts[: self.ranks.number])
+
+        def differentiate(drawn: Tensor) -> dict[str, Tensor]:
+            """Add the gradients of all ranks' parts; `drawn` numbers the steps of all ranks."""
+            mine = (first <= drawn) & (drawn < first + len(batch.actions))
+            measured = dict.fromkeys(METRICS, torch.zeros(()))
+            if len(chosen := drawn[mine] - first):
+                share = len(chosen) / len(drawn)  # a mean over the part, times it: a sum, divided
+                scaled = self._scaled(advantages[drawn])[mine]
+                loss, measured = self._loss(rows(chosen), batch, chosen, scaled)
+                (share * loss).backward()
+                measured = {name: share * value for name, value in measured.items()}
+            return self.ranks.sum_gradients(self.policy.parameters(), measured)
+
+        seen = list(self._steps(len(advantages), differentiate, rng))
         self.ranks.check_equal(self.policy)
         explained = explained_variance(returns, values)
         return means(seen) | {"explained_variance": explained, "updates": float(len(seen))}
 
-    def _steps_of_all(
-        self, batch: RolloutBatch, advantages: Tensor, first: int, rng: np.random.Generator
-    ) -> Iterator[dict[str, Tensor]]:
-        """Take the gradient steps; yield the metrics of each, which are the same on all ranks.
-
-        Args:
-            batch: This rank's steps.
-            advantages: float32[M], of the steps of all ranks.
-            first: The number of this rank's first step among them.
-            rng: In the same state on all ranks.
-        """
-        config, rows, end = self.config, self._rows(batch.observations), first + len(batch.actions)
-        for _ in range(config.epochs):
-            order = torch.from_numpy(rng.permutation(len(advantages)))
-            for drawn in torch.split(order, config.minibatch):
-                mine = (first <= drawn) & (drawn < end)
-                chosen = drawn[mine] - first
-                self.optimizer.zero_grad()
-                measured = dict.fromkeys(METRICS, torch.zeros(()))
-                if len(chosen):
-                    share = len(chosen) / len(drawn)  # a mean over the part, times it: a sum, divided
-                    scaled = self._scaled(advantages[drawn])[mine]
-                    loss, measured = self._loss(rows(chosen), batch, chosen, scaled)
-                    (share * loss).backward()
-                    measured = {name: share * value for name, value in measured.items()}
-                measured = self.ranks.sum_gradients(self.policy.parameters(), measured)
-                if self._is_far(measured):
-                    return
-                norm = torch.nn.utils.clip_grad_norm_(
-                    self.policy.parameters(), config.max_gradient_norm, error_if_nonfinite=True
-                )
-                self.optimizer.step()
-                yield measured | {"gradient_norm": norm}
-
     def _rewarded(self, played: Sequence[Episode]) -> list[Episode]:
         if self.config.moving_average is None:
             return list(played)
-        parts = [self.averages.rewarded(part) for part in self._outlines(played)]
+        parts = [self.averages.rewarded(part) for part in self._outlines]
         own = parts[self.ranks.number]
         return [replace(one, rewards=other.rewards) for one, other in zip(played, own, strict=True)]
 
     def _count(self, played: Sequence[Episode]) -> dict[str, float]:
-        of_all = [episode for part in self._outlines(played) for episode in part]
+        of_all = [episode for part in self._outlines for episode in part]
         return super()._count(of_all) | {"cut": float(sum(episode.cut for episode in of_all))}
-
-    def _outlines(self, played: Sequence[Episode]) -> list[list[Episode]]:
-        """Return the episodes of each rank, without observations, masks, actions and notes."""
-        empty: Any = dict.fromkeys(("observations", "masks", "actions", "notes"), ())
-        return self.ranks.gather([replace(episode, **empty) for episode in played])
 
     def _play(self) -> list[Episode]:
         config, ranks, act, played = self.config, self.ranks, self._actor(), list[Episode]()
@@ -153,4 +128,6 @@ class DDPPO(PPO):
             played += play(self.envs, act, **wanted, early_end=early_end, stop=stop)
         if not preempted:
             ranks.finish()
+        empty: Any = dict.fromkeys(("observations", "masks", "actions", "notes"), ())
+        self._outlines = ranks.gather([replace(episode, **empty) for episode in played])
         return played

@@ -20,7 +20,6 @@ from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
     check_ranges,
-    descend,
     first_program,
     generator,
     means,
@@ -236,7 +235,15 @@ class PPO:
 
     def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
         """Take a gradient step on each minibatch of each epoch; return the means of the metrics."""
-        seen = list(self._steps(batch, rng))
+        rows = self._rows(batch.observations)
+
+        def differentiate(chosen: Tensor) -> dict[str, Tensor]:
+            advantages = self._scaled(batch.advantages[chosen])
+            loss, measured = self._loss(rows(chosen), batch, chosen, advantages)
+            loss.backward()
+            return measured
+
+        seen = list(self._steps(len(batch.actions), differentiate, rng))
         explained = explained_variance(batch.returns, batch.values)
         return means(seen) | {"explained_variance": explained, "updates": float(len(seen))}
 
@@ -248,18 +255,28 @@ class PPO:
         """Continue from the state of another learner."""
         SAVED.load(self, state)
 
-    def _steps(self, batch: RolloutBatch, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
-        """Take the gradient steps; yield the metrics of each."""
-        config, size = self.config, len(batch.actions)
-        rows = self._rows(batch.observations)
-        for _ in range(config.epochs):
-            order = torch.from_numpy(rng.permutation(size))
-            for chosen in torch.split(order, config.minibatch):
-                advantages = self._scaled(batch.advantages[chosen])
-                loss, measured = self._loss(rows(chosen), batch, chosen, advantages)
+    def _steps(
+        self, count: int, differentiate: Callable[[Tensor], dict[str, Tensor]], rng: np.random.Generator
+    ) -> Iterator[dict[str, Tensor]]:
+        """Take the gradient steps of an update; yield the metrics of each.
+
+        Args:
+            count: The number of steps of play to learn from.
+            differentiate: Adds a minibatch's gradients, and returns its metrics; it is given the numbers of
+                its steps of play, int64[B].
+            rng: Draws the minibatches.
+        """
+        for _ in range(self.config.epochs):
+            order = torch.from_numpy(rng.permutation(count))
+            for drawn in torch.split(order, self.config.minibatch):
+                self.optimizer.zero_grad()
+                measured = differentiate(drawn)
                 if self._is_far(measured):
                     return
-                norm = descend(self.optimizer, loss, self.policy, max_norm=config.max_gradient_norm)
+                norm = torch.nn.utils.clip_grad_norm_(
+                    self.policy.parameters(), self.config.max_gradient_norm, error_if_nonfinite=True
+                )
+                self.optimizer.step()
                 yield measured | {"gradient_norm": norm}
 
     def _is_far(self, measured: Mapping[str, Tensor]) -> bool:

@@ -51,8 +51,10 @@ class Ranks:
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
             with _losses():
                 store, rank, count = next(rendezvous("env://", timeout=timeout))
-                self._store = PrefixStore("played", store)
-                of_group = PrefixStore("group", store)
+                # torchrun keeps its store when it starts all ranks again; they must not read the old keys.
+                own = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+                self._store = PrefixStore("played", own)
+                of_group = PrefixStore("group", own)
                 dist.init_process_group(backend, timeout=timeout, store=of_group, rank=rank, world_size=count)
 
     def gather(self, item: Any) -> list[Any]:
