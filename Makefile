@@ -3,7 +3,7 @@
 # make check     lint, formatting, types, stub; as a commit hook: pre-commit install
 # make sanitize  run tests with the native code under AddressSanitizer and UBSan    (TESTS=... to choose)
 # make bench     measure what the documentation claims
-# make slurm     start a SLURM of one node on this machine, as root      (make slurm-stop ends it)
+# make slurm     start a SLURM on this machine, as root      (NODES=2 for two nodes; make slurm-stop ends it)
 #
 # Each command first updates .venv and build/ where necessary, and changes nothing else. It uses the first
 # suitable Python of python3, python3.13, python3.12, python3.11; make PYTHON=... names another. With CI=true,
@@ -109,10 +109,10 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/whole_programs.py
 
 slurm:
-	tools/slurm-one-node.sh start
+	tools/slurm-here.sh start
 
 slurm-stop:
-	tools/slurm-one-node.sh stop
+	tools/slurm-here.sh stop
 
 # The types of the extension, generated from the built extension; kept in git for type checkers.
 stub: $(ready)

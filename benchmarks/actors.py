@@ -2,16 +2,17 @@
 
     python benchmarks/actors.py [--rounds 5] [--check] [--output benchmarks/results/actors.json]
 
-Programs: random modules of 40 to 4,000 instructions. Episodes of 15 passes, drawn by an untrained
-perceptron. The ways take turns, a round each, so that other load on the machine affects all ways:
+Programs: a corpus of random modules of 40 to 4,000 instructions. Episodes of 15 passes, drawn by an untrained
+perceptron. Each way has four environments a core. The ways take turns, a round each, so that other load on
+the machine affects all ways:
 
-- `actor`, `actors N`: burnish.cluster.actors.ActorPool: N actors of two environments, each on a core, and a
-  learner that takes their episodes and does nothing else;
-- `step N, one core`, `step N`: N environments of one burnish.envs.vector.VectorEnv on one core and on all;
-  they all wait for the slowest pass.
+- `actors`: burnish.cluster.actors.ActorPool: an actor on each core, and a learner that takes their episodes
+  and does nothing else;
+- `play`: as PPO plays: one process has all environments, and acts in each one as soon as it is ready;
+- `step`: one process has all environments, which wait for the slowest pass in each step.
 
-Ratios are medians of the ratios to the way on one core in each round. --check fails if two actors collect
-fewer than 1.7 times the steps of one.
+Ratios are medians of the ratios to the same way on one core in each round. --check fails if two actors
+collect fewer than 1.7 times the steps of one, or fewer than the vectors on two cores.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import statistics
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,15 +33,23 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.vector.utils import iterate
+from numpy.typing import NDArray
 
 from burnish.cluster.actors import ActorPool
 from burnish.cluster.local import LocalEngine
 from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.ppo import draw_actions
+from burnish.learning.agents.rollout import play
 from burnish.learning.training.config import Config, config_of, find_config
 from burnish.learning.training.learning import PolicySetup
+from burnish.llvm.corpora.building import build
+from burnish.llvm.corpora.random_modules import random_job
 
 FLOOR = 1.7
+CORES = len(os.sched_getaffinity(0))
+ENVIRONMENTS = 4  # a core
+PROGRAMS = 20  # of each size
+FIRST = 400  # steps a core that do not count
 SIZES = (40, 400, 4000)
 
 
@@ -53,54 +63,62 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    config = training()
-    setup = PolicySetup(config)
-    setup.choose_programs()
-    print(f"99th to 1st percentile of the steps' times: {spread(setup):.0f}")
-    cores = len(os.sched_getaffinity(0))
-    ways: dict[str, Callable[[int], float]] = {
-        "actor": partial(collect, setup, 1),
-        f"actors {cores}": partial(collect, setup, cores),
-        "step 4, one core": partial(step, setup, 4, 1),
-        "step 4": partial(step, setup, 4, cores),
-    }
-    rates: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(options.rounds):
-        for name, way in ways.items():
-            rates[name].append(way(options.steps))
-            print(f"round {number}  {name:18} {rates[name][-1]:7.0f} steps/s", flush=True)
-    alone = {"actor": "actor", f"actors {cores}": "actor", "step 4, one core": "step 4, one core"}
+    with tempfile.TemporaryDirectory() as folder:
+        rates = measure(training("async-ppo", Path(folder)), options.rounds, options.steps)
+    alone = {name: rates[name.split()[0] + " 1"] for name in rates}
     ratios = {
-        name: statistics.median(
-            a / b for a, b in zip(rates[name], rates[alone.get(name, "step 4, one core")], strict=True)
-        )
-        for name in ways
+        name: statistics.median(a / b for a, b in zip(found, alone[name], strict=True))
+        for name, found in rates.items()
     }
-    for name in ways:
-        print(f"{name:18} {statistics.median(rates[name]):7.0f} steps/s  {ratios[name]:.2f} times one core")
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    for name, ratio in ratios.items():
+        print(f"{name:10} {medians[name]:7.0f} steps/s  {ratio:.2f} times one core")
     if options.output:
         options.output.write_text(json.dumps({"steps_per_second": rates, "ratios": ratios}, indent=1) + "\n")
-    if options.check and ratios[f"actors {cores}"] < FLOOR:
-        raise SystemExit(f"actors {cores}: {ratios[f'actors {cores}']:.2f} times one core, below {FLOOR}")
+    actors = f"actors {CORES}"
+    if options.check and ratios[actors] < FLOOR:
+        raise SystemExit(f"{actors}: {ratios[actors]:.2f} times one core, below {FLOOR}")
+    if options.check and medians[actors] < max(medians[f"play {CORES}"], medians[f"step {CORES}"]):
+        raise SystemExit(f"{actors}: fewer steps than one process collects")
 
 
-def training(name: str = "async-ppo") -> Config:
-    """Return a shipped training, on random programs."""
+def training(name: str, folder: Path) -> Config:
+    """Return a shipped training on random programs, which are written to a folder."""
     table = tomllib.loads(find_config(name).read_text())
-    table["programs"] = [{"use": f"random:0..19:{size}"} for size in SIZES]
+    table["environment"]["count"] = ENVIRONMENTS
+    table["programs"] = []
+    for size in SIZES:
+        corpus = folder / str(size)
+        build(corpus, [random_job(PROGRAMS, size=size)])
+        table["programs"].append({"use": f"corpus@{corpus}:random"})
     table["validation"] = [{"use": "random:1000..1001:40"}]
     return config_of(table, name)
 
 
-def collect(setup: PolicySetup, actors: int, steps: int) -> float:
+def measure(config: Config, rounds: int, steps: int) -> dict[str, list[float]]:
+    """Return the steps per second of each way in each round."""
+    setup = PolicySetup(config)
+    setup.choose_programs()
+    print(f"99th to 1st percentile of the steps' times: {spread(setup):.0f}")
+    rates: dict[str, list[float]] = {}
+    for number in range(rounds):
+        for way in (actors, in_play, in_step):
+            for cores in (1, CORES):
+                name = f"{way.__name__.removeprefix('in_')} {cores}"
+                rates.setdefault(name, []).append(way(setup, cores, steps))
+                print(f"round {number}  {name:10} {rates[name][-1]:7.0f} steps/s", flush=True)
+    return rates
+
+
+def actors(setup: PolicySetup, cores: int, steps: int) -> float:
     """Return the steps per second that actors send, without the first ones."""
     order = setup.programs.order
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder) / "actors"
-        pool = ActorPool(LocalEngine(where, processes=actors), where, setup.config, order)
+        pool = ActorPool(LocalEngine(where, processes=cores), where, setup.config, order)
         try:
             pool.publish(0, 0, setup.policy().state_dict())
-            pool.take(200 * actors, oldest=0)
+            pool.take(FIRST * cores, oldest=0)
             begin, seen = time.perf_counter(), 0
             while seen < steps:
                 seen += sum(len(one.episode) for one in pool.take(1, oldest=0))
@@ -109,25 +127,49 @@ def collect(setup: PolicySetup, actors: int, steps: int) -> float:
             pool.close()
 
 
-def step(setup: PolicySetup, count: int, cores: int, steps: int) -> float:
+def in_play(setup: PolicySetup, cores: int, steps: int) -> float:
+    """Return the steps per second of one process that acts wherever an environment is ready."""
+    policy, rng = setup.policy().eval(), np.random.default_rng(0)
+
+    def act(numbers: Sequence[int], observations: list[Any], masks: NDArray[np.bool_]) -> Any:
+        return draw_actions(policy, observations, masks, rng.random(len(numbers)))
+
+    with environments(setup, cores) as envs:
+        play(envs, act, steps=FIRST // ENVIRONMENTS, seed=0)
+        begin = time.perf_counter()
+        played = play(envs, act, steps=steps // envs.num_envs, seed=FIRST)
+        return sum(map(len, played)) / (time.perf_counter() - begin)
+
+
+def in_step(setup: PolicySetup, cores: int, steps: int) -> float:
     """Return the steps per second of environments that step together."""
+    policy, rng = setup.policy().eval(), np.random.default_rng(0)
+    with environments(setup, cores) as envs:
+        observed, _ = envs.reset(seed=0)
+        over = np.zeros(envs.num_envs, dtype=bool)
+        begin, seen = 0.0, -FIRST * cores
+        while seen < steps:
+            masks = envs.action_masks()
+            masks[over, 0] = True  # a step of these begins the next episode
+            observations: list[Any] = list(iterate(envs.observation_space, observed))
+            actions, _ = draw_actions(policy, observations, masks, rng.random(envs.num_envs))
+            new = int((~over).sum())
+            observed, _, terminated, truncated, _ = envs.step(actions)
+            over = terminated | truncated
+            if seen < 0 <= seen + new:
+                begin = time.perf_counter()
+            seen += new
+        return seen / (time.perf_counter() - begin)
+
+
+@contextmanager
+def environments(setup: PolicySetup, cores: int) -> Iterator[VectorEnv]:
+    """Yield a vector of ENVIRONMENTS a core; this process and its workers have so many cores meanwhile."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(before)[:cores])
-    envs = VectorEnv(partial(setup.env, setup.programs), count)
-    policy, rng = setup.policy().eval(), np.random.default_rng(0)
+    envs = VectorEnv(partial(setup.env, setup.programs), ENVIRONMENTS * cores)
     try:
-        observed, _ = envs.reset(seed=0)
-        masks = envs.action_masks()
-        begin, seen = time.perf_counter(), 0
-        while seen < steps:
-            going = masks.any(axis=1)
-            masks[~going, 0] = True
-            observations: list[Any] = list(iterate(envs.observation_space, observed))
-            actions, _ = draw_actions(policy, observations, masks, rng.random(count))
-            observed, _, _, _, _ = envs.step(actions)
-            masks = envs.action_masks()
-            seen += count
-        return seen / (time.perf_counter() - begin)
+        yield envs
     finally:
         envs.close()
         os.sched_setaffinity(0, before)

@@ -2,8 +2,8 @@
 
     python benchmarks/ranks.py [--rounds 3] [--iterations 12] [--out benchmarks/results/ranks]
 
-The training is the shipped dd-ppo on random programs of 40 to 4,000 instructions, with two environments a
-rank and a minibatch that grows with the ranks. The ways take turns. The first two iterations of a run do not
+The training is the shipped dd-ppo on random programs of 40 to 4,000 instructions, with four environments
+a rank and a minibatch that grows with the ranks. The ways take turns. The first two iterations of a run do not
 count, nor do validations. Where there are fewer cores than ranks, the ranks share them. Ray has one core a
 node.
 """
@@ -42,22 +42,24 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=12)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "ranks")
     options = parser.parse_args()
-    keep(rates(options.rounds, options.iterations), options.out, table)
+    with tempfile.TemporaryDirectory() as folder:
+        config = training("dd-ppo", Path(folder))
+        keep(rates(config, options.rounds, options.iterations), options.out, table)
 
 
-def rates(rounds: int, iterations: int) -> Iterator[dict[str, Any]]:
+def rates(config: Config, rounds: int, iterations: int) -> Iterator[dict[str, Any]]:
     """Yield a row for each round and way."""
     for number in range(rounds):
         for ranks in (1, 2, 4):
-            found = rate(partial(LocalEngine, processes=ranks), ranks, iterations)
+            found = rate(partial(LocalEngine, processes=ranks), ranked(config, ranks, iterations))
             yield {"round": number, "where": "local", "ranks": ranks, "rate": found}
         for nodes in (1, 2):
             with ray_nodes(nodes) as opened:
-                found = rate(opened, nodes, iterations, everywhere=True)
+                found = rate(opened, ranked(config, nodes, iterations), everywhere=True)
             yield {"round": number, "where": f"ray, {nodes} nodes", "ranks": nodes, "rate": found}
 
 
-def rate(opened: Callable[[Path], Engine], ranks: int, iterations: int, *, everywhere: bool = False) -> float:
+def rate(opened: Callable[[Path], Engine], config: Config, *, everywhere: bool = False) -> float:
     """Return the median of the steps a second of the iterations that count."""
     seen: list[float] = []
 
@@ -67,14 +69,13 @@ def rate(opened: Callable[[Path], Engine], ranks: int, iterations: int, *, every
 
     with tempfile.TemporaryDirectory() as folder:
         address = "" if everywhere else "127.0.0.1"
-        config = ranked(ranks, iterations)
         train_on(opened, config, Path(folder) / "run", Listener(note), address=address)
     return median(seen)
 
 
-def ranked(ranks: int, iterations: int) -> Config:
-    """Return the training."""
-    table = training("dd-ppo").to_dict()
+def ranked(config: Config, ranks: int, iterations: int) -> Config:
+    """Return the training on so many ranks."""
+    table = config.to_dict()
     table["algorithm"] |= {"minibatch": 256 * ranks}
     table["run"] |= {"iterations": iterations + FIRST, "validate_every": 1000, "standardize_steps": 60}
     table["track"] = {"tensorboard": False}

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from torch.multiprocessing.spawn import spawn
 
 from burnish.learning.agents.dd_ppo import DDPPOConfig
 from burnish.learning.agents.ranks import Ranks
+from burnish.learning.training.config import Config
 from burnish.learning.training.learning import PolicySetup
 
 CONFIG = "dd-ppo"
@@ -62,7 +64,12 @@ def measure(shards: Path) -> tuple[Costs, dict[int, float]]:
         shards: rows.jsonl of benchmarks/shards.py, whose row of Ray counts.
     """
     torch.set_num_threads(1)
-    config = training(CONFIG)
+    with tempfile.TemporaryDirectory() as folder:
+        return measured(training(CONFIG, Path(folder)), shards)
+
+
+def measured(config: Config, shards: Path) -> tuple[Costs, dict[int, float]]:
+    """Return the same for a training."""
     algorithm = DDPPOConfig(**{key: value for key, value in config.algorithm.items() if key != "name"})
     setup = PolicySetup(config)
     setup.choose_programs()

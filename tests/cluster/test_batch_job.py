@@ -157,16 +157,37 @@ def test_slurm_runs_a_training(tmp_path: Path) -> None:
     assert [row["iteration"] for row in curve(out)] == [0, 1, 2]
 
 
+def nodes() -> int:
+    """Return the number of nodes of the SLURM that runs here."""
+    if not has_slurm():
+        return 0
+    listed = subprocess.run(["sinfo", "--noheader", "--Node"], capture_output=True, text=True, check=True)
+    return len(listed.stdout.splitlines())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(nodes() < 2, reason="no SLURM of two nodes runs here")
+def test_a_job_on_two_nodes_learns_what_one_machine_learns(tmp_path: Path) -> None:
+    out, again, engines = tmp_path / "run", tmp_path / "local", tmp_path / "engines.toml"
+    engines.write_text("[slurm]\nnodes = 2\nslurm_ntasks_per_node = 1\n")
+    where = ["--on", "slurm", "--engine-options", str(engines), "--out", str(out)]
+    assert main([*TRAINING, "--processes", "2", *where]) == 0
+    wait_until(lambda: (out / "policy.npz").exists())
+    assert main([*TRAINING, "--processes", "2", "--out", str(again), "-q"]) == 0
+    assert curve(out) == curve(again)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not has_slurm(), reason="no SLURM runs here")
-def test_slurm_queues_a_warned_job_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("signal_name", ["USR1", "TERM"])
+def test_slurm_queues_a_warned_job_again(tmp_path: Path, signal_name: str) -> None:
     out = tmp_path / "run"
     assert main([*TRAINING, "--on", "slurm", "--processes", "1", "--out", str(out)]) == 0
     wait_until(lambda: rows(out) > 3)
     (job,) = subprocess.run(
         ["squeue", "--noheader", "--format=%i", "--name=burnish-smoke"], capture_output=True, text=True
     ).stdout.split()
-    subprocess.run(["scancel", "--signal=USR1", "--batch", job], check=True)
+    subprocess.run(["scancel", f"--signal={signal_name}", "--batch", job], check=True)
     wait_until(lambda: rows(out) == 21)
     wait_until(lambda: (out / "policy.npz").exists())
     log = log_of(out)
