@@ -2,10 +2,10 @@
 
     python benchmarks/ranks.py [--rounds 3] [--iterations 12] [--out benchmarks/results/ranks]
 
-The training is the shipped dd-ppo on random programs of 40 to 4,000 instructions, with four environments
-a rank and a minibatch that grows with the ranks. The ways take turns. The first two iterations of a run do not
-count, nor do validations. Where there are fewer cores than ranks, the ranks share them. Ray has one core a
-node.
+The training is the shipped dd-ppo on random programs of 40 to 4,000 instructions, with four environments a
+rank and a minibatch that grows with the ranks. The ways take turns. The first two iterations of a run do not
+count, nor do validations. Where there are fewer cores than ranks, the ranks share them. Each node of Ray has
+one core.
 """
 
 from __future__ import annotations

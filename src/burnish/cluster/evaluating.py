@@ -53,7 +53,7 @@ def compare_on(
         engine: Where the programs are evaluated.
         folder: The folder of the shards.
         plan: The plan.
-        cases: The programs; they are loaded here, while the first of them are evaluated.
+        cases: The programs; they are loaded here, while the first ones are evaluated.
         is_done: Returns whether an attempt already has a row.
         known: Returns a program's earlier measurements, or None.
         machine: If the plan is timed: the kind of processor of earlier rows, or "".

@@ -49,12 +49,12 @@ class RunFolder:
         return (program.name, program.digest, method, budget, seed) in self.rows
 
     def known(self, program: Program) -> Figures | None:
-        """Return a program's measurements; None if there are none."""
+        """Return a program's measurements, or None."""
         return self.figures.get(program.key)
 
     @property
     def machine(self) -> str:
-        """The kind of processor of the rows that depend on time; "" if there are none."""
+        """The kind of processor of the rows that depend on time; "" without such rows."""
         return next((row.machine for row in self.rows.values() if row.timed and row.machine), "")
 
     def add(self, item: Row | Figures | Refused) -> None:

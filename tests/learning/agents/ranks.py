@@ -1,4 +1,4 @@
-"""Ranks of a distributed training: python -m tests.learning.agents.ranks WORK FOLDER, for each of them."""
+"""Ranks of a distributed training: each one is python -m tests.learning.agents.ranks WORK FOLDER."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DD-PPO: ranks learn what one rank learns from the same episodes, whatever happens to one of them."""
+"""DD-PPO: ranks learn what one rank learns from the same episodes, whatever happens to a rank."""
 
 from __future__ import annotations
 
