@@ -25,6 +25,8 @@ from tests.cluster.trainings import OF_RANKS, SMALL, Opened, curve, opens, small
 from tests.conftest import children
 from tests.waiting import alive, wait_until
 
+LONG = "run.iterations=24"  # so that ranks are killed long before the last iteration
+
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -36,10 +38,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(
-    folder: Path, opened: Callable[..., Any], progress: Callable[[IterationProgress], None], **more: Any
+    folder: Path,
+    opened: Callable[..., Any],
+    progress: Callable[[IterationProgress], None],
+    *changes: str,
+    **more: Any,
 ) -> TrainingOutcome:
     listener = Listener(progress, **more)
-    return train_on(opened, small(*OF_RANKS), folder, listener, address="127.0.0.1")
+    return train_on(opened, small(*OF_RANKS, *changes), folder, listener, address="127.0.0.1")
 
 
 def test_two_ranks_share_the_work_and_one_writes(expected: Path) -> None:
@@ -68,12 +74,12 @@ def test_a_killed_rank_costs_one_iteration_at_most(tmp_path: Path, expected: Pat
             os.kill(opened.pids()[victim], signal.SIGKILL)
 
     killed: list[bool] = []
-    outcome = train(tmp_path, opened, kill_once, say=said.append)
+    outcome = train(tmp_path, opened, kill_once, LONG, say=said.append)
     assert outcome.why == "iterations"
-    assert curve(tmp_path) == curve(expected)
+    assert curve(tmp_path)[:7] == curve(expected)
     assert len(said) == 1
     assert "all ranks begin again from the last checkpoint" in said[0]
-    assert seen == list(range(7))
+    assert seen == list(range(25))
 
 
 def test_a_wish_to_stop_ends_all_ranks_and_the_run_goes_on_later(tmp_path: Path, expected: Path) -> None:
@@ -160,10 +166,10 @@ def test_a_killed_node_of_ray_costs_one_iteration_at_most(
     def opened(folder: Path) -> Engine:
         return open_engine(ray_nodes.name, folder, {"slots": 2, "scheduling_strategy": "SPREAD"})
 
-    outcome = train_on(opened, small(*OF_RANKS), tmp_path, Listener(kill_once, say=said.append))
+    outcome = train_on(opened, small(*OF_RANKS, LONG), tmp_path, Listener(kill_once, say=said.append))
     assert outcome.why == "iterations"
     assert len(said) == 1
-    assert curve(tmp_path) == curve(expected)
+    assert curve(tmp_path)[:7] == curve(expected)
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from tests.waiting import wait_until
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": {"steps": 12, "minibatch": 16},
+    "dd-ppo": {"steps": 12, "minibatch": 16},
     "sac": {"steps": 12, "batch": 16, "learning_starts": 30},
     "dqn": {"steps": 12, "batch": 16, "learning_starts": 30},
     "td": {"steps": 6, "breadth": 3},
@@ -38,7 +39,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cloning": {"batch_size": 16, "validation_share": 0.3},
     "bc-max": {"explorations": 2, "epochs": 2, "minibatch": 16},
 }
-COUNTS = {"ppo": 2, "td": 2}  # environments
+ALONE = [name for name, algorithm in LEARNERS.items() if not algorithm.of_actors]  # tests/cluster has others
+COUNTS = {"ppo": 2, "dd-ppo": 2, "td": 2}  # environments
 SMALL = {  # of a task: to learn from, to validate on
     "loop_nests": ("matmul:16x64x16", "matmul:24x48x8"),
     "mlir_schedules": ("relu:64", "matmul:8x32x16"),
@@ -91,7 +93,7 @@ def test_actions_that_are_left_out_are_not_learned() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in LEARNERS]
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in ALONE]
 )
 def test_an_interrupted_run_goes_on_to_the_same_curve(name: str, tmp_path: Path) -> None:
     before = children()
@@ -217,9 +219,14 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str, tmp_p
         run(config, tmp_path / "run")
 
 
+def test_a_learner_of_actors_names_the_function_that_begins_them(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"async-ppo learns from actors; .*training\.train_many"):
+        run(read_config("async-ppo"), tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("curves")
-@pytest.mark.parametrize("name", [n for n in shipped() if read_config(n).algorithm["name"] in LEARNERS])
+@pytest.mark.parametrize("name", [n for n in shipped() if read_config(n).algorithm["name"] in ALONE])
 def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
     """On small programs, those of LLVM random ones: whoever runs the tests may have no corpus."""
     changes = [

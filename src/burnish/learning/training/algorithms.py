@@ -28,12 +28,13 @@ class Algorithm:
     module: str
     learner: str
     imitates: bool = False  # it learns from demonstrations
+    of_actors: bool = False  # other processes play for it, which `burnish.cluster.training.train_many` begins
 
 
 LEARNERS: dict[str, Algorithm] = {
     "ppo": Algorithm("burnish.learning.agents.ppo", "PPO"),
     "dd-ppo": Algorithm("burnish.learning.agents.dd_ppo", "DDPPO"),
-    "async-ppo": Algorithm("burnish.learning.agents.async_ppo", "AsyncPPO"),
+    "async-ppo": Algorithm("burnish.learning.agents.async_ppo", "AsyncPPO", of_actors=True),
     "sac": Algorithm("burnish.learning.agents.sac", "SAC"),
     "dqn": Algorithm("burnish.learning.agents.dqn", "DQN"),
     "td": Algorithm("burnish.learning.agents.td", "TD"),
@@ -72,12 +73,18 @@ def open_training(config: Config, folder: Path, note: Note, do: Executor | None 
 
     Raises:
         UnknownName: there is no such algorithm or task.
-        InputError: the configuration does not fit the training, or the training has no use for `do`.
+        InputError: the configuration does not fit the training, the training has no use for `do`, or its
+            learner needs actors.
     """
     name = config.algorithm["name"]
     known = trainings_of(named_task(config))
     if name not in known:
         raise UnknownName(f"{config.name}: algorithm.name: {UnknownName.among('algorithm', name, known)}")
+    if name in LEARNERS and LEARNERS[name].of_actors:
+        raise InputError(
+            f"{config.name}: {name} learns from actors; start it by `burnish train`, or in Python by "
+            "burnish.cluster.training.train_many"
+        )
     make: Callable[..., Training] = pkgutil.resolve_name(known[name])
     if do is None:
         return make(config, folder, note)
