@@ -23,6 +23,7 @@ GENERIC = (
     "search",
     "policies",
     "evaluation",
+    "explorer",
     "learning",
     "console",
     "cli",
