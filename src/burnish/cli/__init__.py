@@ -29,6 +29,7 @@ COMMANDS = {
     "serve-inliner": "answer an unmodified compiler's inliner by a policy",
     "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
+    "explore": "watch a compiler work on a program, in the browser",
     "import-torch": "a module of torch as a program, and its weights",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
