@@ -109,11 +109,12 @@ class StateTree:
             return self._states.session(trace).site_costs(goal.name, priced=False)
 
     def baselines(self) -> dict[str, float]:
-        """Measure the task's baselines, without those that this program does not have."""
+        """Measure the baselines of the task's tables, without those that this program does not have."""
+        task = self.problem.task
         costs: dict[str, float] = {}
         worker = Worker(self.problem.limits)
         try:
-            for name in self.problem.task.baselines:
+            for name in task.shown.baselines or task.baselines:
                 try:
                     costs[name] = self.problem.open_baseline(name, worker).measure(self.problem.goal.name)
                 except BurnishError:

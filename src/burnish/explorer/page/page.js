@@ -237,12 +237,11 @@ function drawTree() {
     const steps = node.trace.length ? node.trace.at(-1) : "start";
     dot.append(drawn("title", {}, `${steps}\n${node.error || `${number(node.cost)} ${program.unit}`}`));
     dots.append(dot);
-    if (isHere || node === best)
-      dots.append(drawn("text", { x: cx + 12, y: cy - 5 }, node === best && !isHere ? `best ${number(node.cost)}` : number(node.cost)));
+    if (isHere) dots.append(drawn("text", { x: cx + 13, y: cy + 4, class: "cost" }, number(node.cost)));
   }
   picture.append(edges, dots);
   $("tree-view").replaceChildren(picture);
-  $("state-count").textContent = `${order.length}`;
+  $("state-count").textContent = `${order.length}, best ${number(best.cost)} ${program.unit}`;
   const mark = picture.querySelector(".here");
   if (mark) {
     const view = $("tree-view"), [cx, cy] = [+mark.getAttribute("cx"), +mark.getAttribute("cy")];
@@ -263,11 +262,12 @@ function drawCosts() {
   const picture = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Cost by step: ${costs.map((cost) => cost ?? "unknown").join(", ")} ${program.unit}` });
   const groups = new Map();
   for (const one of lines) groups.set(one.cost, [...(groups.get(one.cost) ?? []), one.label]);
-  let last = -Infinity;
+  let last = -Infinity, below = groups.size;
   for (const [cost, labels] of [...groups].sort((a, b) => b[0] - a[0])) {
     const isReference = labels.includes(program.reference);
     picture.append(drawn("line", { x1: left, x2: width - right, y1: y(cost), y2: y(cost), class: isReference ? "baseline reference" : "baseline" }));
-    const at = Math.max(y(cost) + 4, last + 12);
+    below--;
+    const at = Math.max(Math.min(y(cost) + 4, height - 3 - 12 * below), last + 12);
     last = at;
     picture.append(drawn("text", { x: width - right + 6, y: at }, `${labels.join(" ")}`));
   }

@@ -1,0 +1,45 @@
+"""A page of a small program, served from this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+
+from burnish.explorer.server import make_app
+from burnish.explorer.state_tree import StateTree
+from burnish.search import Problem
+from burnish.tasks.llvm_passes import TASK
+from tests.sources import program
+
+TOKEN = "a-token"
+
+
+@pytest.fixture(scope="session")
+def tree() -> Iterator[StateTree]:
+    tree = StateTree(Problem(TASK, program("matrix.c")))
+    tree.visit(())
+    yield tree
+    tree.close()
+
+
+@pytest.fixture(scope="session")
+def address(tree: StateTree) -> Iterator[str]:
+    """Return the address of the page."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        config = uvicorn.Config(
+            make_app(tree, TOKEN, port), log_level="error", lifespan="off", timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{port}/?token={TOKEN}"
+        server.should_exit = True
+        thread.join()
