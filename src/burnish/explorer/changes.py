@@ -127,7 +127,7 @@ Step = tuple[Literal["same", "changed"], int, int, int, int]
 
 
 def _align(first: list[str], second: list[str]) -> Iterator[Step]:
-    """Yield (kind, start, end, start, end) of runs of lines that are equal but for numbers, and of the others."""
+    """Yield runs of lines: equal but for numbers, or changed; [start, end) in both texts."""
     start, most = 0, min(len(first), len(second))
     while start < most and first[start] == second[start]:
         start += 1

@@ -97,7 +97,9 @@ class StateTree:
         if listing is None:
             raise InputError(f"{self.problem.task.id} has no text observation to compare states by")
         with self._lock:
-            texts = [str(self._states.session(trace).observe(listing.observation)) for trace in (first, second)]
+            texts = [
+                str(self._states.session(trace).observe(listing.observation)) for trace in (first, second)
+            ]
         return changes(texts[0], texts[1], listing, details=details)
 
     def site_costs(self, trace: Trace) -> Mapping[str, float]:
