@@ -78,7 +78,7 @@ def marked(line: Line) -> str:
     start, end = line.marked
     text = f"{line.text[:start]}[{line.text[start:end]}]{line.text[end:]}" if end else line.text
     sign = {"same": " ", "removed": "-", "added": "+"}[line.kind]
-    return f"{sign}{text}" if line.text else f"{line.count} more"
+    return f"{sign}{text}" if line.text else f"{line.stands_for} more"
 
 
 def test_numbers_metadata_and_debug_records_are_no_changes() -> None:

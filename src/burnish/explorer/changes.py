@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from burnish.core.listing import Listing, Section
 
 CONTEXT = 3  # unchanged lines shown around a change, as diff -u shows
-EXACT = 400  # lines; in longer sections, frequent lines are no anchors, which keeps difflib fast
+EXACT = 400  # lines; in longer sections, difflib ignores frequent lines as anchors, and so stays fast
 
 _WORDS = re.compile(r"\w+|\s+|.")
 
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     kind: Literal["same", "removed", "added"]
     text: str  # as in the text that has it, the second one for an unchanged line; "" if not shown
     marked: tuple[int, int] = (0, 0)  # the columns that differ from the line's counterpart: [from, to)
-    count: int = 1  # unchanged lines that this one stands for
+    stands_for: int = 1  # unchanged lines that this one stands for
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def applied(first: Sequence[str], change: SectionChange, renumbered: re.Pattern[
             lines.append(line.text)
             continue
         if line.kind == "same":
-            lines += renamed[position : position + line.count]
-        position += line.count
+            lines += renamed[position : position + line.stands_for]
+        position += line.stands_for
     return lines
 
 
@@ -200,10 +200,11 @@ def _pair(old: str, renamed: str, new: str) -> list[Line]:
         end += 1
     if 2 * (start + end) < most:  # hardly anything in common: no counterpart
         return [Line("removed", old), Line("added", new)]
-    return [
-        Line(kind, text, (len("".join(parts[:start])), len(text) - len("".join(parts[len(parts) - end :]))))
-        for kind, text, parts in (("removed", old, words), ("added", new, new_words))
-    ]
+
+    def columns(parts: list[str]) -> tuple[int, int]:
+        return len("".join(parts[:start])), len("".join(parts[: len(parts) - end]))
+
+    return [Line("removed", old, columns(words)), Line("added", new, columns(new_words))]
 
 
 def _grouped(lines: Sequence[Line]) -> list[Line]:
@@ -233,7 +234,7 @@ def _shortened(lines: Sequence[Line]) -> tuple[Line, ...]:
         if shown:
             short.append(line)
         elif short and short[-1].kind == "same" and not short[-1].text:
-            short[-1] = short[-1]._replace(count=short[-1].count + 1)
+            short[-1] = short[-1]._replace(stands_for=short[-1].stands_for + 1)
         else:
             short.append(Line("same", ""))
     return tuple(short)

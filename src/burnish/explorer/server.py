@@ -164,15 +164,15 @@ class _Endpoints:
         return StreamingResponse(self._news(request), media_type="text/event-stream", headers=SECURITY)
 
     async def _news(self, request: Request) -> AsyncIterator[str]:
-        sent, last = 0, ""
+        sent, last = 0, dict[str, object]()
         while not await request.is_disconnected():
             tree = self._tree
             new = tree.log[sent:]
             sent += len(new)
-            told = json.dumps({"searching": tree.searching, "error": tree.search_error})
-            if new or told != last:
-                last = told
-                yield f"data: {json.dumps(json.loads(told) | {'states': [as_json(node) for node in new]})}\n\n"
+            now = {"searching": tree.searching, "error": tree.search_error}
+            if new or now != last:
+                last = now
+                yield f"data: {json.dumps(now | {'states': [as_json(node) for node in new]})}\n\n"
             await asyncio.sleep(POLL_SECONDS)
 
 

@@ -62,7 +62,7 @@ class StateTree:
 
         Raises:
             IllegalAction: an entry is illegal in its state.
-            UnknownName: there is no such action.
+            UnknownName: the task has no such action.
         """
         goal = self.problem.goal.name
         with self._lock:

@@ -52,6 +52,18 @@ function change(from, to) {
   return `${percent > 0 ? "+" : percent < 0 ? "−" : "±"}${Math.abs(percent).toFixed(1)} %`;
 }
 
+// A state that a search has found gets another key when it is opened: its digest.
+function add(node) {
+  if (nodes.has(node.key)) return;
+  nodes.set(node.key, node);
+  if (node.searched) return;
+  const address = addressOf(node.trace);
+  const found = [...nodes.values()].find((other) => other.searched && other.key !== node.key && addressOf(other.trace) === address);
+  if (!found) return;
+  nodes.delete(found.key);
+  for (const other of nodes.values()) if (other.parent === found.key) other.parent = node.key;
+}
+
 // Going to a state
 
 function go(trace) {
@@ -68,7 +80,7 @@ async function open() {
     const node = await ask("state", { trace });
     if (mine !== turn) return;
     say("");
-    nodes.set(node.key, nodes.get(node.key) ?? node);
+    add(node);
     if (node.error) {
       say(`The compiler failed: ${node.error}`);
       drawTree();
@@ -357,14 +369,14 @@ function listen() {
   const events = new EventSource(`api/events?token=${token}`);
   events.onmessage = (event) => {
     const news = JSON.parse(event.data);
-    for (const node of news.states) if (!nodes.has(node.key) || nodes.get(node.key).searched) nodes.set(node.key, node);
+    news.states.forEach(add);
     searching = news.searching;
     $("search").textContent = searching ? "Stop search" : "Search";
     $("search").classList.toggle("running", searching);
     if (news.error) say(`The search ended: ${news.error}`);
     if (here && news.states.length && !drawing) drawing = requestAnimationFrame(() => { drawing = 0; draw(); drawActions(); });
   };
-  events.onerror = () => here && say("burnish explore does not answer. Start it again; this page then continues.", true);
+  events.onerror = () => here && say("burnish explore does not answer. If it has ended, start it again and open its new address.", true);
   events.onopen = () => $("message").classList.contains("note") && say("");
 }
 
