@@ -32,7 +32,7 @@ def opened(browser: Browser, address: str, width: int = 1280) -> Page:
 
 def action(page: Page, name: str) -> Locator:
     """Return an action of the list; one that was tried before shows its effect before the name."""
-    return page.locator("#action-list li").filter(has_text=re.compile(f"{re.escape(name)}$"))
+    return page.locator("#action-list li").filter(has_text=re.compile(rf"(^|%|crash){re.escape(name)}$"))
 
 
 def steps(page: Page) -> list[str]:
