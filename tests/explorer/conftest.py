@@ -32,10 +32,11 @@ def address(tree: StateTree) -> Iterator[str]:
     """Return the address of the page."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        config = uvicorn.Config(
-            make_app(tree, TOKEN, port), log_level="error", lifespan="off", timeout_graceful_shutdown=1
+        app = make_app(tree, TOKEN, port)
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
         )
-        server = uvicorn.Server(config)
+        app.state.ends = lambda: server.should_exit
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         while not server.started:

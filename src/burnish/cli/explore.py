@@ -93,7 +93,9 @@ def _serve(app: Starlette, listener: socket.socket) -> None:
     import uvicorn
 
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, lifespan="off")
+    server = uvicorn.Server(config)
+    app.state.ends = lambda: server.should_exit
     try:
-        uvicorn.Server(config).run([listener])
+        server.run([listener])
     except KeyboardInterrupt:
         print(file=sys.stderr)

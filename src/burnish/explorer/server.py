@@ -67,6 +67,8 @@ class Guard:
 def make_app(tree: StateTree, token: str, port: int) -> Starlette:
     """Return the application; it reads nothing but the page's own files, and writes nothing.
 
+    `app.state.ends` returns whether the server ends: open pages then get no more news, so they do not delay it.
+
     Args:
         tree: The states; the caller closes the tree.
         token: Every request must have it.
@@ -84,7 +86,9 @@ def make_app(tree: StateTree, token: str, port: int) -> Starlette:
         Route("/api/stop", _json(pages.stop), methods=["POST"]),
         Route("/api/events", pages.events),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, port=port)])
+    app = Starlette(routes=routes, middleware=[Middleware(Guard, token=token, port=port)])
+    app.state.ends = lambda: False
+    return app
 
 
 class _Endpoints:
@@ -165,7 +169,7 @@ class _Endpoints:
 
     async def _news(self, request: Request) -> AsyncIterator[str]:
         sent, last = 0, dict[str, object]()
-        while not await request.is_disconnected():
+        while not (request.app.state.ends() or await request.is_disconnected()):
             tree = self._tree
             new = tree.log[sent:]
             sent += len(new)
