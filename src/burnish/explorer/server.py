@@ -67,7 +67,7 @@ class Guard:
 def make_app(tree: StateTree, token: str, port: int) -> Starlette:
     """Return the application; it reads nothing but the page's own files, and writes nothing.
 
-    `app.state.ends` returns whether the server ends: open pages then get no more news, so they do not delay it.
+    `app.state.ends` returns whether the server ends: the streams to open pages then end, too.
 
     Args:
         tree: The states; the caller closes the tree.
