@@ -26,6 +26,7 @@ GENERIC = (
     "explorer",
     "learning",
     "console",
+    "explorer",
     "cli",
 )
 ITS_COMMANDS = SOURCE / "cli" / "llvm"

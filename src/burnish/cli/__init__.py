@@ -31,6 +31,7 @@ COMMANDS = {
     "apply": "apply actions by hand and see each one's effect",
     "explore": "watch a compiler work on a program, in the browser",
     "import-torch": "a module of torch as a program, and its weights",
+    "mcp": "serve tasks to language models by the Model Context Protocol",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
     "inliner": "show inlining decisions and their gains, and compare policies with the heuristic",
