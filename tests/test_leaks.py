@@ -23,7 +23,6 @@ GENERIC = (
     "search",
     "policies",
     "evaluation",
-    "explorer",
     "learning",
     "console",
     "explorer",
