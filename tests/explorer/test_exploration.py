@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from burnish.core.errors import IllegalAction, InputError
+from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.registry import load_task
+from burnish.core.session import Session
 from burnish.explorer.exploration import Exploration
 from burnish.search import Budget
 from burnish.tasks.loop_nests.parsing import parse
@@ -101,3 +103,30 @@ def test_result_has_the_costs_of_the_state_and_of_the_baselines(matrix: Explorat
     assert row.baselines[matrix.task.unoptimized] == matrix.cost(matrix.root)
     assert row.state == promoted.digest
     assert "mem2reg" in matrix.commandline(promoted)
+
+
+def open_fragile(source: Program) -> Session:
+    """Open a program in a compiler that dies in gvn; a worker calls this."""
+    session = load_task("llvm_passes").open(source)
+    kind = type(session)
+    apply = kind.apply
+
+    def dying(self: Session, action: int, site: str = "") -> bool:
+        if self.actions[action] == "gvn":
+            os.abort()
+        return apply(self, action, site)
+
+    kind.apply = dying  # type: ignore[method-assign]
+    return session
+
+
+def test_crash_is_an_edge_and_the_rest_continues() -> None:
+    task = replace(load_task("llvm_passes"), open=open_fragile)
+    with Exploration(task, program("matrix.c")) as exploration:
+        promoted = exploration.state(("mem2reg",))
+        edge = exploration.apply(promoted, "gvn")
+        assert edge.target is None
+        assert "SIGABRT" in edge.error
+        with pytest.raises(CompilerCrash, match="'gvn' failed"):
+            exploration.state(("mem2reg", "gvn"))
+        assert exploration.apply(promoted, "early-cse").target in exploration.states

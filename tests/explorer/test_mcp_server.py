@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import shutil
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, MissingTool
 from burnish.explorer.folders import Folders
 from tests.sources import DATA
 
@@ -79,3 +80,10 @@ async def whole_session(folder: Path) -> None:
             assert answer.is_error
             assert "Traceback" not in str(answer.content)
             assert "expected" in str(answer.content) or "did you mean" in str(answer.content)
+
+
+def test_without_the_extra_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    monkeypatch.delitem(sys.modules, "burnish.explorer.mcp_server", raising=False)
+    with pytest.raises(MissingTool, match=r"pip install '\.\[agents\]'"):
+        importlib.import_module("burnish.explorer.mcp_server")
