@@ -173,17 +173,20 @@ def _plots(
 ) -> dict[str, tuple[str, str, Callable[..., Figure]]]:
     """Return captions, explanations and plots, by file name without suffix."""
     reference, count = rows[0].reference, len({row.program for row in rows})
+    best = (
+        f"Best result so far: geometric mean of {count} programs, with {reference} kept where it is better. "
+        f"Points: the end of each budget, with {confidence:.0%} intervals."
+    )
+    ratios = f"{reference} / method, logarithmic. Arrows: beyond the scale. Crosses: failures."
     found: dict[str, tuple[str, str, Callable[..., Figure]]] = {
         "improvement": (
             "Improvement against budget",
-            f"Best result so far, as the geometric mean over programs ({count}), with {reference} kept where it is "
-            f"better. Points: the end of each budget, with {confidence:.0%} intervals.",
+            best,
             partial(improvement_plot, rows, confidence=confidence),
         ),
         "programs": (
             f"Programs within {rows[-1].budget}",
-            f"Cost under {reference} / the method's cost, on a logarithmic scale. Arrows at the edge: beyond the "
-            "scale. Crosses: failures.",
+            ratios,
             partial(programs_plot, rows),
         ),
     }
