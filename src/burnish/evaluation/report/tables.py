@@ -230,7 +230,7 @@ def _trace(row: Row) -> Cell:
 
 
 def _ends(mean: Mean) -> tuple[float, float]:
-    """Return the ends of a mean's interval; both are the ratio if there is no interval."""
+    """Return the ends of a mean's interval; the ratio twice where the interval is missing."""
     return (mean.ratio if mean.low is None else mean.low, mean.ratio if mean.high is None else mean.high)
 
 

@@ -228,7 +228,7 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> Sequence[tuple[str, str]
 
 
 def plot_log(log: Path, picture: Path) -> None:
-    """Draw the metrics of a log into one file (.png, .svg, .pdf): the score and the return large, others small.
+    """Draw the metrics of a log into a file: .png, .svg or .pdf. The score and the return are large.
 
     Raises:
         MissingTool: matplotlib is not installed.
