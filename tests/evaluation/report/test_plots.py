@@ -49,7 +49,8 @@ def test_a_colour_means_a_method() -> None:
     for axes in (improvement, programs):
         lines, names = axes.get_legend_handles_labels()
         assert names == ["m", "O3"]
-        assert [line.get_color() for line in lines] == list(COLOURS[:2])
+        handles: list[Any] = list(lines)
+        assert [line.get_color() for line in handles] == list(COLOURS[:2])
 
 
 def test_failures_are_crosses_and_what_is_beyond_is_an_arrow() -> None:

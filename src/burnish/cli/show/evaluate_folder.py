@@ -172,9 +172,9 @@ def _plots(
     folder: Path, rows: Sequence[Row], logs: Logs, confidence: float
 ) -> dict[str, tuple[str, str, Callable[..., Figure]]]:
     """Return captions, explanations and plots, by file name without suffix."""
-    reference, count = rows[0].reference, len({row.program for row in rows})
+    reference = rows[0].reference
     best = (
-        f"Best result so far: geometric mean of {count} programs, with {reference} kept where it is better. "
+        f"Best result so far: geometric mean over programs, with {reference} kept where it is better. "
         f"Points: the end of each budget, with {confidence:.0%} intervals."
     )
     ratios = f"{reference} / method, logarithmic. Arrows: beyond the scale. Crosses: failures."

@@ -100,7 +100,10 @@ def svg_of(figure: Figure) -> str:
     import matplotlib as mpl
 
     buffer = io.StringIO()
-    style = {"svg.hashsalt": "burnish", "svg.fonttype": "none"}  # without a salt, the identifiers are random
+    style: dict[Any, Any] = {
+        "svg.hashsalt": "burnish",
+        "svg.fonttype": "none",
+    }  # without a salt, the identifiers are random
     with mpl.rc_context(style):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
