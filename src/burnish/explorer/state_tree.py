@@ -79,12 +79,14 @@ class StateTree:
             return node
 
     def actions(self, trace: Trace) -> list[tuple[str, str]]:
-        """Return the legal entries after a trace, with their sites."""
+        """Return the legal entries after a trace, with their sites; the answers if the compiler asks."""
         with self._lock:
             session = self._states.session(trace)
+            names = session.actions
+            if question := session.question():
+                return [(entry(names[i], question), question) for i in session.legal().nonzero()[0]]
             places = (WHOLE_PROGRAM, *session.sites())
             masks = session.mask(places).reshape(len(places), -1)
-            names = session.actions
         return [
             (entry(names[i], site), site)
             for site, mask in zip(places, masks, strict=True)
