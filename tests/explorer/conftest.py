@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
+from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import make_app
 from burnish.explorer.state_tree import StateTree
-from burnish.search import Problem
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import program
 
@@ -21,10 +21,8 @@ TOKEN = "a-token"
 
 @pytest.fixture(scope="session")
 def tree() -> Iterator[StateTree]:
-    tree = StateTree(Problem(TASK, program("matrix.c")))
-    tree.visit(())
-    yield tree
-    tree.close()
+    with Exploration(TASK, program("matrix.c")) as exploration:
+        yield StateTree(exploration)
 
 
 @pytest.fixture(scope="session")

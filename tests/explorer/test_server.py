@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 from burnish.core.errors import CompilerCrash
 from burnish.explorer.server import make_app
 from burnish.explorer.state_tree import StateTree
+from burnish.search import Budget
 from tests.explorer.conftest import TOKEN
 
 SROA = "sroa<modify-cfg>"
@@ -89,19 +90,31 @@ def test_broken_requests_are_refused(client: TestClient, body: bytes) -> None:
 def test_crash_of_the_compiler_is_a_state(
     client: TestClient, tree: StateTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = tree._states.digests
+    known = tree.exploration
+    digests = known._sandboxes.digests
 
     def crash(trace: tuple[str, ...]) -> tuple[str, ...]:
         if trace[-1:] == ("gvn",):
             raise CompilerCrash("died of signal 11")
         return digests(trace)
 
-    monkeypatch.setattr(tree._states, "digests", crash)
+    monkeypatch.setattr(known._sandboxes, "digests", crash)
     crashed = client.post("/api/state", json={"trace": ["gvn"]}).json()
     assert (crashed["cost"], crashed["error"]) == (None, "died of signal 11")
     assert client.post("/api/state", json={"trace": [SROA]}).status_code == 200
-    del tree.nodes[crashed["key"]]
-    tree.log.pop()
+    tree.log.remove(tree.nodes.pop(crashed["key"]))
+    del known.edges[known.root.digest, "gvn"]
+
+
+def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: StateTree) -> None:
+    before = len(tree.log)
+    tree.start_search((SROA,), Budget(evaluations=8, workers=1))
+    assert tree._search
+    tree._search.join()
+    assert not tree.search_error
+    new = tree.log[before:]
+    assert new
+    assert all(node.trace[0] == SROA and node.parent in tree.nodes for node in new)
 
 
 def test_program_and_its_baselines(client: TestClient) -> None:

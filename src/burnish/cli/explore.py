@@ -20,7 +20,6 @@ from burnish.cli.jobs.arguments import (
 from burnish.console.command_parser import CommandParser, whole_number
 from burnish.core.errors import InputError, MissingTool, install
 from burnish.core.registry import task_for
-from burnish.search import Problem
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -35,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         import uvicorn  # noqa: F401
 
+        from burnish.explorer.exploration import Exploration
         from burnish.explorer.server import make_app
         from burnish.explorer.state_tree import StateTree
     except ModuleNotFoundError as error:
@@ -44,9 +44,8 @@ def main(arguments: Sequence[str]) -> int:
     task = task_for([options.file], options.task)
     task = task.configured(given_settings(options, task), options.objective)
     program = task.source().load(options.file, compiler).program
-    tree = StateTree(Problem(task, program, options.objective, limits=limits_of(options)))
-    try:
-        tree.visit(())
+    with Exploration(task, program, limits=limits_of(options)) as exploration:
+        tree = StateTree(exploration, options.objective)
         with _listening(options.port) as listener:
             port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
             address = f"http://{HOST}:{port}/?token={token}"
@@ -54,8 +53,7 @@ def main(arguments: Sequence[str]) -> int:
             if not options.no_browser:
                 webbrowser.open(address)
             _serve(make_app(tree, token, port), listener)
-    finally:
-        tree.close()
+        tree.stop_search()
     return 0
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 
 import numpy as np
 
-from burnish.core.errors import CompilerCrash, IllegalAction, InputError, NotMeasurable
+from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction, InputError, NotMeasurable
 from burnish.core.program import Program
 from burnish.core.reduce import Reduced
 from burnish.core.result import Result
@@ -31,7 +31,7 @@ from burnish.evaluation.validate import Scrutiny, Validation, validate
 from burnish.search import DEFAULT, Budget, Progress, search
 from burnish.search.problem import Problem
 from burnish.search.space import Evaluation
-from burnish.workers.worker import Limits
+from burnish.workers.worker import Limits, Worker
 
 GROWN = 12  # most traces of a search that become states: each is replayed, so more would take long
 METHOD = "explorer"  # the method in results of explorations
@@ -67,6 +67,7 @@ class LegalAction:
 
     index: int  # into Task.actions
     entry: str  # of the trace, with the site
+    site: str  # "" for the whole program
 
 
 class Exploration:
@@ -160,13 +161,20 @@ class Exploration:
                 return (question,)
             return (WHOLE_PROGRAM, *session.sites())
 
-    def legal(self, state: State, site: str = WHOLE_PROGRAM) -> tuple[LegalAction, ...]:
-        """Return the legal actions at a site; those that answer the compiler if it asks."""
+    def legal(self, state: State, *sites: str) -> tuple[LegalAction, ...]:
+        """Return the legal actions at some sites, by default at all; the answers if a compiler asks."""
         with self._session(state) as session:
-            asked = session.question()
-            mask = session.legal() if asked and site in (asked, WHOLE_PROGRAM) else session.legal(site)
+            if question := session.question():
+                asked = not sites or question in sites or WHOLE_PROGRAM in sites
+                places = (question,) if asked else ()
+                masks = session.legal()[None]
+            else:
+                places = sites or (WHOLE_PROGRAM, *session.sites())
+                masks = session.mask(places).reshape(len(places), -1)
             return tuple(
-                LegalAction(int(i), entry(self.task.actions[i], asked or site)) for i in np.flatnonzero(mask)
+                LegalAction(int(i), entry(session.actions[i], site), site)
+                for site, mask in zip(places, masks, strict=False)
+                for i in np.flatnonzero(mask)
             )
 
     def observe(self, state: State, name: str | None = None) -> Observed:
@@ -199,18 +207,28 @@ class Exploration:
                 found[name] = self.cost(state, name)
         return found
 
-    def baselines(self, objective: str | None = None) -> dict[str, float]:
-        """Return the baselines' costs, by name; measured on first use."""
-        goal = self.task.objective(objective).name
-        with self._lock:
-            for name in self.task.baselines:
+    def site_costs(self, state: State, objective: str | None = None) -> Mapping[str, float]:
+        """Return the sites' costs in a state; {} if sites have no costs of their own."""
+        goal = self.task.objective(objective)
+        if not goal.by_site:
+            return {}
+        with self._session(state) as session:
+            return session.site_costs(goal.name, priced=False)
+
+    def baselines(self, objective: str | None = None, names: Iterable[str] = ()) -> dict[str, float]:
+        """Return baselines' costs by name, by default of all; measured on first use.
+
+        A baseline that this program does not have is left out.
+        """
+        goal, wanted = self.task.objective(objective).name, tuple(names or self.task.baselines)
+        with self._lock, closing(Worker(self.limits)) as worker:
+            for name in wanted:
                 if (name, goal) not in self._baselines:
-                    session = self.problem(goal).open_baseline(name)
-                    try:
+                    with suppress(BurnishError):
+                        session = self.problem(goal).open_baseline(name, worker)
                         self._baselines[name, goal] = session.measure(goal)
-                    finally:
-                        session.shutdown()
-            return {name: self._baselines[name, goal] for name in self.task.baselines}
+            costs = {name: self._baselines.get((name, goal)) for name in wanted}
+            return {name: cost for name, cost in costs.items() if cost is not None}
 
     def search(
         self,

@@ -70,7 +70,7 @@ def make_app(tree: StateTree, token: str, port: int) -> Starlette:
     `app.state.ends` returns whether the server ends: the streams to open pages then end, too.
 
     Args:
-        tree: The states; the caller closes the tree.
+        tree: The states; the caller ends its search and closes its exploration.
         token: Every request must have it.
         port: The port of the server, which a request's Host must name.
     """
@@ -109,14 +109,13 @@ class _Endpoints:
         return Response((PAGE / name).read_bytes(), media_type=kinds[name], headers=SECURITY)
 
     def program(self, request: Request) -> Response:
-        problem, goal = self._tree.problem, self._tree.problem.goal
+        task, goal = self._tree.exploration.task, self._tree.goal
         if self._costs is None:
             self._costs = self._tree.baselines()
-        task = problem.task
         baselines = [{"label": task.label(name), "cost": cost} for name, cost in self._costs.items()]
         return JSONResponse(
             {
-                "program": problem.program.name,
+                "program": self._tree.exploration.program.name,
                 "task": task.id,
                 "objective": goal.name,
                 "unit": goal.unit,
@@ -134,8 +133,8 @@ class _Endpoints:
         listing = self._tree.listing
         title = listing.title if listing else str
         return [
-            {"entry": text, "site": site, "title": title(site)}
-            for text, site in self._tree.actions(_trace(body))
+            {"entry": one.entry, "site": one.site, "title": title(one.site)}
+            for one in self._tree.actions(_trace(body))
         ]
 
     def changes(self, body: dict[str, Any]) -> Any:
@@ -156,7 +155,7 @@ class _Endpoints:
         return {"sections": sections, "unchanged": found.unchanged}
 
     def search(self, body: dict[str, Any]) -> Any:
-        self._tree.start_search()
+        self._tree.start_search(_trace(body))
         return {}
 
     def stop(self, body: dict[str, Any]) -> Any:

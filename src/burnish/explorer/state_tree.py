@@ -1,4 +1,4 @@
-"""The tree of the states of one program that a person or a search has reached."""
+"""The tree that the page shows: states in the order in which a person or a search has reached them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError
 from burnish.core.listing import Listing, whole
-from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
-from burnish.evaluation.states import States
+from burnish.core.trace import Trace
 from burnish.explorer.changes import Changes, changes
-from burnish.search import DEFAULT, Budget, Problem, Progress, search
-from burnish.workers.worker import Worker
+from burnish.explorer.exploration import Exploration, LegalAction, State
+from burnish.search import Budget, Progress
 
-SEARCH_SECONDS = 30.0
-SEARCH_EVALUATIONS = 200  # more states than a person looks at; most programs take fewer in the time
+# seconds; evaluations: more states than a person looks at, and most programs take fewer in the time
+BUDGET = Budget(seconds=30.0, evaluations=200, workers=1)
 
 
 @dataclass(frozen=True)
@@ -33,27 +32,24 @@ class Node:
 
 
 class StateTree:
-    """The states of a program, each reached by its trace; all methods may be called from several threads."""
+    """The states of an exploration by one objective; all methods may be called from several threads."""
 
-    def __init__(self, problem: Problem) -> None:
-        """Open the program in a worker process.
-
-        Raises:
-            ProgramError: the program cannot be read.
-        """
-        self.problem = problem
+    def __init__(self, exploration: Exploration, objective: str | None = None) -> None:
+        """Take the program as the first node; the caller closes the exploration."""
+        self.exploration = exploration
+        self.goal = exploration.task.objective(objective)
         self.nodes: dict[str, Node] = {}
         self.log: list[Node] = []  # in the order in which they were found; a page asks for those it lacks
-        self._states = States(problem.task, problem.program, limits=problem.limits)
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._search: threading.Thread | None = None
         self._ends = threading.Event()
         self.search_error = ""
+        self.visit(())
 
     @property
     def listing(self) -> Listing | None:
         """The text in which people compare the task's states; None if it has no text."""
-        task = self.problem.task
+        task = self.exploration.task
         texts = [name for name, item in task.observations.items() if item.kind == "text"]
         return task.shown.listing or (Listing(texts[0], whole) if texts else None)
 
@@ -64,86 +60,60 @@ class StateTree:
             IllegalAction: an entry is illegal in its state.
             UnknownName: the task has no such action.
         """
-        goal = self.problem.goal.name
-        with self._lock:
-            before = ""
-            for length in range(len(trace) + 1):
-                part = trace[:length]
-                try:
-                    key = self._states.digests(part)[-1]
-                    cost = math.inf if key in self.nodes else self._states.session(part).measure(goal)
-                except CompilerCrash as error:
-                    return self._add(Node(f"{before}!{part[-1]}", before, part, math.inf, str(error)))
-                node = self._add(Node(key, before, part, cost))
-                before = key
-            return node
+        state = self.exploration.root
+        node = self._measured(state, "", ())
+        for length, text in enumerate(trace, 1):
+            before, edge = state, self.exploration.apply(state, text)
+            if edge.target is None:
+                return self._crashed(before, trace[:length], edge.error)
+            state = self.exploration.states[edge.target]
+            try:
+                node = self._measured(state, before.digest, trace[:length])
+            except CompilerCrash as error:
+                return self._crashed(before, trace[:length], str(error))
+        return node
 
-    def actions(self, trace: Trace) -> list[tuple[str, str]]:
-        """Return the legal entries after a trace, with their sites; the answers if the compiler asks."""
-        with self._lock:
-            session = self._states.session(trace)
-            names = session.actions
-            if question := session.question():
-                return [(entry(names[i], question), question) for i in session.legal().nonzero()[0]]
-            places = (WHOLE_PROGRAM, *session.sites())
-            masks = session.mask(places).reshape(len(places), -1)
-        return [
-            (entry(names[i], site), site)
-            for site, mask in zip(places, masks, strict=True)
-            for i in mask.nonzero()[0]
-        ]
+    def actions(self, trace: Trace) -> tuple[LegalAction, ...]:
+        """Return the legal actions at all sites after a trace."""
+        return self.exploration.legal(self.exploration.state(trace))
 
     def changes(self, first: Trace, second: Trace, *, details: bool = False) -> Changes:
         """Compare the texts of the states after two traces."""
-        listing = self.listing
+        listing, known = self.listing, self.exploration
         if listing is None:
-            raise InputError(f"{self.problem.task.id} has no text observation to compare states by")
-        with self._lock:
-            texts = [
-                str(self._states.session(trace).observe(listing.observation)) for trace in (first, second)
-            ]
+            raise InputError(f"{known.task.id} has no text observation to compare states by")
+        states = known.state(first), known.state(second)
+        texts = [str(known.observe(state, listing.observation)) for state in states]
         return changes(texts[0], texts[1], listing, details=details)
 
     def site_costs(self, trace: Trace) -> Mapping[str, float]:
         """Return the sites' costs after a trace; {} if sites have no costs of their own."""
-        goal = self.problem.goal
-        if not goal.by_site:
-            return {}
-        with self._lock:
-            return self._states.session(trace).site_costs(goal.name, priced=False)
+        return self.exploration.site_costs(self.exploration.state(trace), self.goal.name)
 
     def baselines(self) -> dict[str, float]:
         """Measure the baselines of the task's tables, without those that this program does not have."""
-        task = self.problem.task
-        costs: dict[str, float] = {}
-        worker = Worker(self.problem.limits)
-        try:
-            for name in task.shown.baselines or task.baselines:
-                try:
-                    costs[name] = self.problem.open_baseline(name, worker).measure(self.problem.goal.name)
-                except BurnishError:
-                    continue  # the page shows the others
-        finally:
-            worker.close()
-        return costs
+        task = self.exploration.task
+        return self.exploration.baselines(self.goal.name, task.shown.baselines or task.baselines)
 
     @property
     def searching(self) -> bool:
         """True while a search runs."""
         return self._search is not None and self._search.is_alive()
 
-    def start_search(self, seconds: float = SEARCH_SECONDS) -> None:
-        """Search from the program, in processes and a thread of its own; each evaluated trace becomes a node.
+    def start_search(self, trace: Trace = (), budget: Budget = BUDGET) -> None:
+        """Search from the state after a trace, in processes and a thread; each evaluated trace becomes a node.
 
         Raises:
             InputError: a search runs already.
+            CompilerCrash: the compiler fails at an entry of the trace.
         """
+        state = self.exploration.state(trace)
         with self._lock:
             if self.searching:
                 raise InputError("a search runs already; stop it first")
             self._ends.clear()
             self.search_error = ""
-            self._search = threading.Thread(target=self._run_search, args=(seconds,), daemon=True)
+            self._search = threading.Thread(target=self._run_search, args=(state, budget), daemon=True)
             self._search.start()
 
     def stop_search(self) -> None:
@@ -152,40 +122,41 @@ class StateTree:
         if self._search:
             self._search.join()
 
-    def close(self) -> None:
-        """End the search and all worker processes."""
-        self.stop_search()
-        with self._lock:
-            self._states.close()
-
-    def _run_search(self, seconds: float) -> None:
+    def _run_search(self, state: State, budget: Budget) -> None:
         def found(progress: Progress) -> None:
             latest = progress.latest
-            with self._lock:
-                before = self._known_before(latest.path)
-                key = latest.digest or " → ".join(latest.path)
-                error = latest.error
-                self._add(Node(key, before, latest.path, latest.cost, error, searched=True))
+            trace = (*state.trace, *latest.path)
+            key, before = latest.digest or " → ".join(trace), self._known_before(trace)
+            self._add(Node(key, before, trace, latest.cost, latest.error, searched=True))
             if self._ends.is_set():
                 raise KeyboardInterrupt  # ends a search as Ctrl-C does
 
-        budget = Budget(seconds=seconds, evaluations=SEARCH_EVALUATIONS, workers=1)
         try:
-            search(self.problem, budget, method=DEFAULT, progress=found)
+            self.exploration.search(state, budget, objective=self.goal.name, progress=found)
         except BurnishError as error:
             self.search_error = str(error)
 
     def _known_before(self, trace: Trace) -> str:
         """Return the key of the node with the longest trace that begins this one."""
-        known = {node.trace: node.key for node in self.nodes.values()}
+        known = {node.trace: node.key for node in tuple(self.nodes.values())}
         lengths = range(len(trace) - 1, -1, -1)
         return next((known[trace[:length]] for length in lengths if trace[:length] in known), "")
 
+    def _measured(self, state: State, before: str, trace: Trace) -> Node:
+        """Return the node of a state, whose cost is measured if it is new."""
+        if known := self.nodes.get(state.digest):
+            return known
+        return self._add(Node(state.digest, before, trace, self.exploration.cost(state, self.goal.name)))
+
+    def _crashed(self, before: State, trace: Trace, error: str) -> Node:
+        return self._add(Node(f"{before.digest}!{trace[-1]}", before.digest, trace, math.inf, error))
+
     def _add(self, node: Node) -> Node:
-        if node.key not in self.nodes:
-            self.nodes[node.key] = node
-            self.log.append(node)
-        return self.nodes[node.key]
+        with self._lock:
+            if node.key not in self.nodes:
+                self.nodes[node.key] = node
+                self.log.append(node)
+            return self.nodes[node.key]
 
 
 def as_json(node: Node) -> dict[str, Any]:

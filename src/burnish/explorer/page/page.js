@@ -328,7 +328,7 @@ $("export").addEventListener("click", () => {
 window.addEventListener("hashchange", open);
 
 function toggleSearch() {
-  ask(searching ? "stop" : "search").catch((error) => say(error.message));
+  ask(searching ? "stop" : "search", { trace: here.trace }).catch((error) => say(error.message));
 }
 
 document.addEventListener("keydown", (event) => {
