@@ -25,6 +25,7 @@ GENERIC = (
     "evaluation",
     "learning",
     "console",
+    "explorer",
     "cli",
 )
 ITS_COMMANDS = SOURCE / "cli" / "llvm"

@@ -286,7 +286,7 @@ def test_folder_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert "O3 / random" in out and f"wrote {folder / 'report.html'}" in "".join(out.splitlines())
     report = (folder / "report.html").read_text()
-    assert all(f"<h2>{name}</h2>" in report for name in ("Training", "Which passes matter", "Methods"))
+    assert all(f"<h2>{name}</h2>" in report for name in ("Training", "Actions of winning traces", "Methods"))
     pictures = {path.name for path in folder.glob("*.svg")}
     assert pictures == {"improvement.svg", "programs.svg", "passes.svg", "training.svg"}
     (worth,) = map(json.loads, (folder / "worths.jsonl").read_text().splitlines())

@@ -65,15 +65,16 @@ def main(arguments: Sequence[str]) -> int:
         programs = [*options.programs, *options.split]
         missing = "--methods LIST and --out FOLDER" if programs and not options.methods else "--out FOLDER"
         raise InputError(f"expected {missing}; see burnish evaluate --help")
+    command = shlex.join(["burnish", "evaluate", *arguments])
     given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
     if options.methods is None:
         _refuse(
             given - ALWAYS - AGAIN,
             "expected --methods LIST, too; without methods, only an existing folder can be shown",
         )
-        return show_folder(options)
+        return show_folder(options, command)
     _refuse(given & AGAIN, "these options are only for showing an existing folder, without --methods")
-    return _evaluate(options)
+    return _evaluate(options, command)
 
 
 def _refuse(names: set[str], why: str) -> None:
@@ -128,7 +129,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     return parser
 
 
-def _evaluate(options: argparse.Namespace) -> int:
+def _evaluate(options: argparse.Namespace, command: str) -> int:
     """Run all remaining attempts, and show the results."""
     check_engine(options)
     given = (*options.programs, *(f"corpus:{one}" for one in options.split))
@@ -152,7 +153,9 @@ def _evaluate(options: argparse.Namespace) -> int:
             if setting.note and setting.name in task.options:
                 form.note(setting.note.format(task.options[setting.name]))
         if not interrupted:
-            report = write_report(options.out, rows, folder.refused, confidence=options.confidence)
+            report = write_report(
+                options.out, rows, folder.refused, confidence=options.confidence, command=command
+            )
             form.note(f"wrote {report}")
     if options.append and not interrupted:
         complete = len(rows) == len(cases) * len(plan.budgets) * len(plan.methods)

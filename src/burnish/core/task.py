@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.listing import Listing
 from burnish.core.objective import Objective, Observation, parse_objective
 from burnish.core.program import Program
 from burnish.core.program_source import FileSource, ProgramSource
@@ -32,6 +33,9 @@ class Presentation:
     describe: Callable[[Program, Session, Result], str] | None = None
     """Returns a text about a result's state; shown if there is only one result."""
 
+    listing: Listing | None = (
+        None  # the text in which people compare states; None: the first text observation
+    )
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
     former_title: str = ""  # the title of older Gymnasium ids, which stay valid
 

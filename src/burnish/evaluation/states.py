@@ -25,8 +25,8 @@ class States:
     A trace that reaches a known state needs work only for unknown entries after that state.
     """
 
-    def __init__(self, task: Task, program: Program, *, limits: Limits = Limits()) -> None:
-        """Open the program in a worker process.
+    def __init__(self, task: Task, program: Program, *, limits: Limits = Limits(), kept: int = KEPT) -> None:
+        """Open the program in a worker process; at most `kept` sessions stay open beside the program's.
 
         Raises:
             ProgramError: the program cannot be read.
@@ -36,7 +36,7 @@ class States:
         self._next: dict[tuple[str, str], str | BurnishError] = {}  # by state and entry
         self._paths: dict[str, Trace] = {self._start: ()}  # by state: the first known trace to it
         self._costs: dict[tuple[str, str], float] = {}  # by state and objective
-        self._open: Recent[str, Session] = Recent(KEPT, Session.close)
+        self._open: Recent[str, Session] = Recent(kept, Session.close)
 
     def __enter__(self) -> States:
         return self

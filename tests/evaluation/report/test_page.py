@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from burnish.evaluation.report.page import DATA, report_page, svg_of
-from burnish.evaluation.report.plots import improvement_plot, programs_plot
+from burnish.evaluation.report.page import DATA, Picture, report_page, svg_of
+from burnish.evaluation.report.plots import NARROW, improvement_plot, programs_plot
 from tests.evaluation.rows import row
 
 pytest.importorskip("matplotlib")
@@ -21,7 +21,7 @@ ROWS = [
     row("<a> & b", 125.0, method="n", project="x", fallback="O3"),
     row("c", 100.0, method="n", project="y"),
 ]
-VOID = {"meta", "input"}
+VOID = {"meta", "input"}  # elements without an end
 
 
 class Outline(HTMLParser):
@@ -58,19 +58,20 @@ class Outline(HTMLParser):
 
 
 def page() -> str:
-    pictures = {"Improvement": svg_of(improvement_plot(ROWS)), "Programs": svg_of(programs_plot(ROWS))}
+    pictures = [
+        Picture(plot.__name__, "explained", svg_of(plot(ROWS)), svg_of(plot(ROWS, width=NARROW)))
+        for plot in (improvement_plot, programs_plot)
+    ]
     return report_page(ROWS, {"task": "counting-v4"}, pictures, notes=["Left out: <d>"])
 
 
 def test_tables_say_what_the_rows_do() -> None:
-    methods, pairs, projects, programs = Outline(page()).tables
-    assert [line[:3] for line in methods[1:]] == [
-        ["m", "10 evaluations", "0.8165"],
-        ["n", "10 evaluations", "0.8944"],
-    ]
+    methods, more, pairs, projects, programs = Outline(page()).tables
+    assert [line[:2] for line in methods[1:]] == [["n", "0.89"], ["m", "0.82"]]  # the best first
+    assert [line[:2] for line in more[1:]] == [["n", "10 evaluations"], ["m", "10 evaluations"]]
     assert pairs[1][0] == "m / n"
     assert [line[0] for line in projects[1:]] == ["x", "y", "x", "y"]
-    assert programs[1][:6] == ["<a> & b", "m", "10 evaluations", "100", "50", "2.0000"]
+    assert programs[1][:6] == ["<a> & b", "m", "10 evaluations", "100", "50", "2.00"]
     assert programs[1][-1] == "2halve → b: subtract(1)"
     assert (programs[2][4], programs[2][-1]) == ("failed", "it crashed")
     assert programs[3][-1] == "O3"
@@ -78,12 +79,12 @@ def test_tables_say_what_the_rows_do() -> None:
 
 def test_languages_have_a_table_where_there_are_two() -> None:
     rows = [row(name, cost) for name, cost in (("a.c", 50.0), ("b.cc", 25.0), ("c.cc", 100.0))]
-    _, languages, _ = Outline(report_page(rows, {}, {})).tables
+    _, _, languages, _ = Outline(report_page(rows, {})).tables
     assert [line[:5] for line in languages[1:]] == [
-        ["C", "m", "10 evaluations", "1", "2.0000"],
-        ["C++", "m", "10 evaluations", "2", "2.0000"],
+        ["C", "m", "10 evaluations", "1", "2.00"],
+        ["C++", "m", "10 evaluations", "2", "2.00"],
     ]
-    assert [line[7] for line in languages[1:]] == ["2.0000", "1.6000"]
+    assert [line[7] for line in languages[1:]] == ["2.00", "1.60"]
 
 
 def test_nothing_is_fetched() -> None:
@@ -92,7 +93,7 @@ def test_nothing_is_fetched() -> None:
         assert name not in ("src", "href", "xlink:href") or value.startswith("#"), (tag, name, value)
     assert "@import" not in text
     assert not re.search(r"url\((?!#)", text)
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 4
 
 
 def test_page_is_the_same_each_time() -> None:
@@ -100,7 +101,7 @@ def test_page_is_the_same_each_time() -> None:
 
 
 def test_one_method_of_one_project_has_neither_pairs_nor_projects() -> None:
-    assert len(Outline(report_page([row("a", 50.0)], {}, {})).tables) == 2
+    assert len(Outline(report_page([row("a", 50.0)], {})).tables) == 3
 
 
 SORTS = """
@@ -132,3 +133,16 @@ def test_script_sorts_by_text_and_by_number_up_and_down() -> None:
         ["node", "-e", SORTS, str(DATA / "page.js")], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["abc", "cba", "bca", "acb"]
+
+
+def test_names_of_programs_are_text() -> None:
+    text = report_page([row("<script>alert(1)</script>", 50.0)], {"policy": "<b>"}, notes=["<i>"])
+    assert text.count("<script>") == 1  # the page's own
+    assert "<b>" not in text
+    assert "<i>" not in text
+
+
+def test_page_says_where_its_figures_are_from() -> None:
+    text = report_page(ROWS, {"toolchain": {"llvm": "23.1.1"}}, origin={"command": "burnish evaluate <x>"})
+    assert "<dd>burnish evaluate &lt;x&gt;</dd>" in text
+    assert "<dd>llvm 23.1.1</dd>" in text

@@ -12,10 +12,7 @@ import pytest
 
 from burnish.evaluation.importance import Importance
 from burnish.evaluation.report.plots import (
-    BETTER,
-    FAILED,
-    SAME,
-    WORSE,
+    COLOURS,
     improvement_plot,
     passes_plot,
     programs_plot,
@@ -42,30 +39,34 @@ def test_improvement_is_in_percent_of_the_reference() -> None:
     gains = [0, 100 * (1 - 0.8 ** (1 / 4)), 100 * (1 - 0.5 ** (1 / 4)), 100 * (1 - 0.5 ** (1 / 4))]
     assert np.asarray(line.get_ydata()).tolist() == pytest.approx(gains)
     assert axes.get_xlabel() == "evaluations for a program"
-    assert axes.get_ylabel() == "total saved over -halved, %"
-    legend = axes.get_legend()
-    assert legend and [text.get_text() for text in legend.get_texts()] == ["m", "O3"]
+    assert axes.get_ylabel() == "total saved over halved, %"
+    (legend,) = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["m", "O3"]
 
 
-def test_bars_are_coloured_by_what_they_are() -> None:
-    from matplotlib.colors import to_hex
+def test_a_colour_means_a_method() -> None:
+    improvement, programs = improvement_plot(ROWS).axes[0], programs_plot(ROWS).axes[0]
+    for axes in (improvement, programs):
+        lines, names = axes.get_legend_handles_labels()
+        assert names == ["m", "O3"]
+        handles: list[Any] = list(lines)
+        assert [line.get_color() for line in handles] == list(COLOURS[:2])
 
-    panels = programs_plot(ROWS).axes
-    assert len(panels) == 2
-    bars: list[Any] = list(panels[0].patches)
-    assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == [BETTER, SAME, WORSE, FAILED]
-    assert [bar.get_height() for bar in bars] == pytest.approx([1.0, 0.0, -0.2, 1 / 3 - 1])
-    assert panels[0].get_title(loc="left") == "m: 1 better, 1 equal, 2 worse (1 failed, black)"
-    assert [label.get_text() for label in panels[0].get_xticklabels()] == ["a", "b", "c", "d"]
+
+def test_failures_are_crosses_and_what_is_beyond_is_an_arrow() -> None:
+    (axes,) = programs_plot(ROWS).axes
+    shapes = [line.get_marker() for line in axes.lines if len(line.get_xdata()) == 1]  # type: ignore[arg-type]
+    assert shapes == ["o", "o", "o", "x", "<", "<", "<", "<"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["d", "c", "b", "a"]
 
 
 def test_many_programs_have_no_names() -> None:
     rows = [row(f"p{number}", 50.0 + number) for number in range(60)]
-    (panel,) = programs_plot(rows[::-1]).axes
-    assert panel.get_xlabel() == "programs, in the order of their ratios"
-    bars: list[Any] = list(panel.patches)
-    heights = [bar.get_height() for bar in bars]
-    assert heights == sorted(heights, reverse=True)
+    (axes,) = programs_plot(rows[::-1]).axes
+    assert axes.get_xlabel() == "programs, in the order of each method's ratios"
+    ratios = np.asarray(axes.lines[0].get_ydata()).tolist()
+    assert len(ratios) == 60
+    assert ratios == sorted(ratios, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_training_has_return_and_validation() -> None:
         "ppo": [{"steps": 10, "return": 0.1}, {"steps": 20, "return": 0.2, "validation/ratio": 1.01}],
         "old": [{"return": None}, {"validation": 1.02}],
     }
-    left, right = training_plot(logs).axes
+    right, left = training_plot(logs).axes
     assert [np.asarray(line.get_xdata()).tolist() for line in left.lines] == [[10, 20], []]
     assert [np.asarray(line.get_ydata()).tolist() for line in right.lines[:2]] == [[1.01], [1.02]]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,15 @@ from burnish.core.registry import load_task
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import effects_of_sample, importances, winning
-from burnish.evaluation.report.page import report_page, svg_of
-from burnish.evaluation.report.plots import improvement_plot, passes_plot, programs_plot, training_plot
+from burnish.evaluation.report.page import Picture, report_page, svg_of
+from burnish.evaluation.report.plots import (
+    NARROW,
+    WIDE,
+    improvement_plot,
+    passes_plot,
+    programs_plot,
+    training_plot,
+)
 from burnish.evaluation.rows import FAILURE_FACTOR, Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
 from burnish.evaluation.statistics import Mean, Pair, all_pairs, summarise, summarise_languages
@@ -51,7 +60,7 @@ def show_rows(
         print(json.dumps({"pair": asdict(pair)}))
 
 
-def show_folder(options: argparse.Namespace) -> int:
+def show_folder(options: argparse.Namespace, command: str) -> int:
     """Show the rows of a folder, and write its report; return the exit code.
 
     Raises:
@@ -66,7 +75,7 @@ def show_folder(options: argparse.Namespace) -> int:
         worths = "".join(f"{json.dumps(item)}\n" for item in _worths(rows, settings, options))
         write_atomically(folder / WORTHS, worths.encode())
     logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
-    report = write_report(folder, rows, confidence=options.confidence, logs=logs)
+    report = write_report(folder, rows, confidence=options.confidence, command=command, logs=logs)
     form = None if options.json else form_of(options)
     show_rows(rows, confidence=options.confidence, form=form)
     if form:
@@ -112,6 +121,7 @@ def write_report(
     refused: Sequence[Refused] = (),
     *,
     confidence: float,
+    command: str,
     logs: Logs | None = None,
 ) -> Path:
     """Write report.html with its plots, and each plot as an SVG file; return the report's path.
@@ -122,34 +132,76 @@ def write_report(
     notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
     if without := settings.get("options", {}).get("without"):
         notes.append(f"Left out of the actions: {without}")
-    pictures: dict[str, str] = {}
+    rows = _labelled(rows, settings)
+    pictures = []
     try:
-        for name, (caption, figure) in _figures(folder, rows, logs or {}, confidence).items():
-            pictures[caption] = svg_of(figure)  # drawn once, because this is the slowest step
-            (folder / f"{name}.svg").write_text(pictures[caption], encoding="utf-8")
+        for name, (caption, explanation, draw) in _plots(folder, rows, logs or {}, confidence).items():
+            wide, narrow = svg_of(draw(width=WIDE)), svg_of(draw(width=NARROW))
+            pictures.append(Picture(caption, explanation, wide, narrow))
+            (folder / f"{name}.svg").write_text(wide, encoding="utf-8")
     except MissingTool as error:
         notes.append(f"There are no pictures: {error}")
-    page = report_page(rows, settings, pictures, notes=notes, confidence=confidence)
+    measured = datetime.fromtimestamp((folder / ROWS).stat().st_mtime, UTC)
+    origin = {
+        "command": command,
+        "date": f"{measured:%Y-%m-%d %H:%M} UTC",
+        "machine": ", ".join(sorted({row.machine for row in rows} - {""})) or "unknown",
+    }
+    page = report_page(rows, settings, pictures, notes=notes, origin=origin, confidence=confidence)
     write_atomically(folder / REPORT, page.encode())
     return folder / REPORT
 
 
-def _figures(
+def _labelled(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Row]:
+    """Return rows whose baselines have the task's labels, such as -O2; unchanged if the task is unknown."""
+    try:
+        task = load_task(settings["task"])
+    except InputError:
+        return list(rows)
+
+    def label(name: str) -> str:
+        return task.label(name) if name in task.baselines else name
+
+    return [
+        replace(row, reference=label(row.reference), method=label(row.method), fallback=label(row.fallback))
+        for row in rows
+    ]
+
+
+def _plots(
     folder: Path, rows: Sequence[Row], logs: Logs, confidence: float
-) -> dict[str, tuple[str, Figure]]:
-    """Return captions and plots, by file name without suffix."""
-    figures = {
-        "improvement": ("Improvement against budget", improvement_plot(rows, confidence=confidence)),
-        "programs": (f"Programs within {rows[-1].budget}", programs_plot(rows)),
+) -> dict[str, tuple[str, str, Callable[..., Figure]]]:
+    """Return captions, explanations and plots, by file name without suffix."""
+    reference = rows[0].reference
+    best = (
+        f"Best result so far: geometric mean over programs, with {reference} kept where it is better. "
+        f"Points: the end of each budget, with {confidence:.0%} intervals."
+    )
+    ratios = f"{reference} / method, logarithmic. Arrows: beyond the scale. Crosses: failures."
+    found: dict[str, tuple[str, str, Callable[..., Figure]]] = {
+        "improvement": (
+            "Improvement against budget",
+            best,
+            partial(improvement_plot, rows, confidence=confidence),
+        ),
+        "programs": (
+            f"Programs within {rows[-1].budget}",
+            ratios,
+            partial(programs_plot, rows),
+        ),
     }
     if won := winning(rows):
         path = folder / WORTHS
         worths = read_json_lines(path, json_object, remedy="remove the file") if path.exists() else []
-        found = importances(rows, worths)
-        figures["passes"] = ("Which passes matter", passes_plot(found, len(won)))
+        found["passes"] = (
+            "Actions of winning traces",
+            f"Share of the traces better than {reference} that have the action.",
+            partial(passes_plot, importances(rows, worths), len(won)),
+        )
     if logs:
-        figures["training"] = ("Training", training_plot(logs))
-    return figures
+        explanation = "Geometric mean of ratios on validation programs, and the return of training episodes."
+        found["training"] = ("Training", explanation, partial(training_plot, logs))
+    return found
 
 
 def print_tables(

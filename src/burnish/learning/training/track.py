@@ -14,12 +14,15 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from burnish.core.decoding import json_object
 from burnish.core.errors import InputError, MissingTool, install
 from burnish.files import read_json_lines, write_atomically
 from burnish.learning.training.config import Config
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOG = "log.jsonl"
 NAMES = "track.json"  # identifiers of the run in MLflow and wandb, for its continuation
@@ -29,7 +32,12 @@ TIMES = ("seconds", "steps_per_second", "validation/seconds")
 Row = Mapping[str, float | int]
 FIRST = ("validation/ratio", "return", "entropy", "length", "steps_per_second")
 LEFT_OUT = ("iteration", "steps", "episodes", "seconds", "updates", "finished")
-COLUMNS = 3
+COLUMNS = 5
+LARGE = {
+    "validation/ratio": "ratio on validation programs, reference / policy (dashed: as good as the reference)",
+    "return": "return of training episodes, log(start / final)",
+}
+"""The metrics that decide, with their titles: they come first, as wide as the page."""
 MOST = 12
 
 
@@ -220,7 +228,7 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> Sequence[tuple[str, str]
 
 
 def plot_log(log: Path, picture: Path) -> None:
-    """Draw the metrics of a log, one small plot each, into one file: .png, .svg or .pdf.
+    """Draw the metrics of a log into a file: .png, .svg or .pdf. The score and the return are large.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -232,19 +240,34 @@ def plot_log(log: Path, picture: Path) -> None:
         raise MissingTool(missing("matplotlib", "train", "read the numbers in the log")) from None
     rows = read_log(log)
     names = shown(rows)
-    lines = -(-len(names) // COLUMNS)
-    figure = Figure(figsize=(4 * COLUMNS, 2.6 * max(1, lines)), layout="constrained")
-    for number, name in enumerate(names, 1):
-        x, y = curve(rows, name)
-        axes = figure.add_subplot(lines, COLUMNS, number)
-        axes.plot(x, y, marker="." if len(x) < 30 else "", linewidth=1.2)
-        axes.set_title(name, fontsize=9)
-        axes.tick_params(labelsize=7)
-        axes.grid(alpha=0.3)
-        if name == "validation/ratio":
-            axes.axhline(1.0, color="grey", linewidth=0.8, linestyle="--")  # as good as the reference
-    figure.supxlabel("steps" if any("steps" in row for row in rows) else "iteration", fontsize=9)
+    large = [name for name in names if name in LARGE]
+    small = [name for name in names if name not in LARGE]
+    heights = [2.8] * len(large) + [1.7] * -(-len(small) // COLUMNS)
+    figure = Figure(figsize=(10, max(1.0, sum(heights) + 0.4)), layout="constrained")
+    if heights:
+        grid = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights)
+        for number, name in enumerate(large):
+            _draw(figure.add_subplot(grid[number, :]), rows, name, letters=12)
+        for number, name in enumerate(small):
+            row, column = divmod(number, COLUMNS)
+            _draw(figure.add_subplot(grid[len(large) + row, column]), rows, name, letters=9)
+    figure.supxlabel("steps" if any("steps" in row for row in rows) else "iteration", fontsize=10)
     figure.savefig(picture, dpi=110)
+
+
+def _draw(axes: Axes, rows: Sequence[dict[str, Any]], name: str, letters: int) -> None:
+    """Draw one metric, with letters of this size in points."""
+    from matplotlib.ticker import EngFormatter
+
+    x, y = curve(rows, name)
+    axes.plot(x, y, color="#0072b2", marker="." if len(x) < 30 else "", linewidth=1.4)
+    axes.set_title(LARGE.get(name, name), loc="left", fontsize=letters)
+    axes.tick_params(labelsize=max(8, letters - 2))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))  # such as 20k
+    axes.grid(color="#e2e5e9")
+    axes.spines[["top", "right"]].set_visible(False)
+    if name == "validation/ratio":
+        axes.axhline(1.0, color="#59636f", linewidth=1.0, linestyle="--")  # as good as the reference
 
 
 def shown(rows: Sequence[dict[str, Any]]) -> list[str]:

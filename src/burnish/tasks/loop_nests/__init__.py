@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from burnish.core.errors import InputError
+from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
@@ -75,7 +76,7 @@ def make_task(threads: int = 1) -> Task:
             variants={"other-extents": _other_extents},
         ),
         checks=Checks(behaviour, toolchain=_toolchain),
-        shown=Presentation(("seconds",), describe=describe),
+        shown=Presentation(("seconds",), describe=describe, listing=Listing("loop_tree", whole)),
     )
 
 

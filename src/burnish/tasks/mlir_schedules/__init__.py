@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from burnish.core.listing import Listing, whole
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.tasks.mlir_schedules.actions import ACTIONS
@@ -43,5 +46,10 @@ TASK = Task(
         written_beside={".so": (".h",), ".o": (".h",)},
     ),
     checks=Checks(behaviour, toolchain=toolchain),
-    shown=Presentation(("seconds",), describe=describe, title="MLIRSchedules"),
+    shown=Presentation(
+        ("seconds",),
+        describe=describe,
+        listing=Listing("module", whole, re.compile(r"(?<=%)\w+")),
+        title="MLIRSchedules",
+    ),
 )

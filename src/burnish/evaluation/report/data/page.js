@@ -15,7 +15,11 @@ for (const head of document.querySelectorAll("thead th")) {
     body.append(...rows);
   };
   head.addEventListener("click", sort);
-  head.addEventListener("keydown", event => { if (event.key === "Enter") sort(); });
+  head.addEventListener("keydown", event => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    sort();
+  });
 }
 for (const box of document.querySelectorAll("input[data-filters]")) {
   box.addEventListener("input", () => {

@@ -1,0 +1,10 @@
+"""Interactive work on one program: a tree of states, for people and for language models.
+
+changes       the differences of two states' texts
+exploration   the states of one program, each opened again when it is needed
+folders       paths that may be read and written
+mcp_server    explorations for language models, by the Model Context Protocol
+server        the page of burnish explore: JSON for page/
+state_tree    the tree that the page shows
+texts         states as short texts
+"""

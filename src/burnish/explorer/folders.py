@@ -1,0 +1,58 @@
+"""Folders whose files may be read and written; no other path is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import InputError
+
+
+class Folders:
+    """Paths inside some folders. Links are followed before a path is judged."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Set the folders; a relative path begins in the first one.
+
+        Raises:
+            InputError: a folder does not exist.
+        """
+        for folder in folders:
+            if not folder.is_dir():
+                raise InputError(f"{folder}: expected an existing folder; make it, or give another --folder")
+        self.folders = tuple(folder.resolve() for folder in folders)
+
+    def inside(self, text: str) -> Path:
+        """Return the real path of a text, which need not exist.
+
+        Raises:
+            InputError: the path is outside of the folders.
+        """
+        try:
+            path = (self.folders[0] / text).resolve()
+        except (
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:  # a null byte, a circle of links
+            raise InputError(f"{text[:80]!r}: not a usable path: {error}") from None
+        if not any(path.is_relative_to(folder) for folder in self.folders):
+            allowed = ", ".join(map(str, self.folders))
+            raise InputError(f"{text}: outside of the allowed folders; expected a path in {allowed}")
+        return path
+
+    def to_read(self, text: str) -> Path:
+        """Return the path of an existing file, or raise InputError."""
+        path = self.inside(text)
+        if not path.is_file():
+            raise InputError(f"{text}: there is no such file; give a path in {self.folders[0]}")
+        return path
+
+    def to_write(self, text: str) -> Path:
+        """Return the path of a new file in an existing folder, or raise InputError."""
+        path = self.inside(text)
+        if path.exists():
+            raise InputError(f"{text}: this file exists and is kept; give another name")
+        if not path.parent.is_dir():
+            raise InputError(f"{text}: its folder does not exist; give a path in an existing folder")
+        return path

@@ -1,0 +1,208 @@
+"""The server of the page: JSON over a StateTree, for this machine and one token only."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from burnish.core.errors import BurnishError, CompilerCrash, InputError
+from burnish.core.trace import Trace
+from burnish.explorer.state_tree import StateTree, as_json
+
+PAGE = Path(__file__).parent / "page"
+HOST = "127.0.0.1"
+POLL_SECONDS = 0.2  # between two looks for new states; people see no shorter delay
+MOST_BYTES = 1 << 20  # of a request: the longest traces have a hundredth
+SECURITY = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",  # the address has the token
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'",
+}
+
+
+class Guard:
+    """Refuses requests without the token, and those that another site's page has made."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self.app = app
+        self._token = token.encode()
+        self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        request = Request(scope)
+        refusal = self._refusal(request)
+        if refusal:
+            return await PlainTextResponse(refusal, 403, SECURITY)(scope, receive, send)
+        return await self.app(scope, receive, send)
+
+    def _refusal(self, request: Request) -> str:
+        """Return the reason to refuse; "" for none. A foreign Host is a rebound name (DNS rebinding)."""
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if host not in self._hosts:
+            return f"Host is {host!r}; expected {HOST} with the port of burnish explore"
+        if origin is not None and origin not in {f"http://{known}" for known in self._hosts}:
+            return f"Origin is {origin!r}: another site's page may not use burnish explore"
+        given = request.query_params.get("token", "").encode()
+        if not hmac.compare_digest(given, self._token):
+            return "the token is missing or wrong: open the address that burnish explore printed"
+        return ""
+
+
+def make_app(tree: StateTree, token: str, port: int) -> Starlette:
+    """Return the application; it reads nothing but the page's own files, and writes nothing.
+
+    `app.state.ends` returns whether the server ends: the streams to open pages then end, too.
+
+    Args:
+        tree: The states; the caller ends its search and closes its exploration.
+        token: Every request must have it.
+        port: The port of the server, which a request's Host must name.
+    """
+    pages = _Endpoints(tree, token)
+    routes = [
+        Route("/", pages.page),
+        Route("/{name}.{suffix:str}", pages.file),
+        Route("/api/program", pages.program),
+        Route("/api/state", _json(pages.state), methods=["POST"]),
+        Route("/api/actions", _json(pages.actions), methods=["POST"]),
+        Route("/api/changes", _json(pages.changes), methods=["POST"]),
+        Route("/api/search", _json(pages.search), methods=["POST"]),
+        Route("/api/stop", _json(pages.stop), methods=["POST"]),
+        Route("/api/events", pages.events),
+    ]
+    app = Starlette(routes=routes, middleware=[Middleware(Guard, token=token, port=port)])
+    app.state.ends = lambda: False
+    return app
+
+
+class _Endpoints:
+    def __init__(self, tree: StateTree, token: str) -> None:
+        self._tree = tree
+        self._token = token
+        self._costs: dict[str, float] | None = None
+
+    def page(self, request: Request) -> Response:
+        text = (PAGE / "index.html").read_text(encoding="utf-8").replace("{{token}}", self._token)
+        return Response(text, media_type="text/html", headers=SECURITY)
+
+    def file(self, request: Request) -> Response:
+        kinds = {"page.css": "text/css", "page.js": "text/javascript"}
+        name = f"{request.path_params['name']}.{request.path_params['suffix']}"
+        if name not in kinds:
+            return PlainTextResponse(f"there is no {name}", 404, SECURITY)
+        return Response((PAGE / name).read_bytes(), media_type=kinds[name], headers=SECURITY)
+
+    def program(self, request: Request) -> Response:
+        task, goal = self._tree.exploration.task, self._tree.goal
+        if self._costs is None:
+            self._costs = self._tree.baselines()
+        baselines = [{"label": task.label(name), "cost": cost} for name, cost in self._costs.items()]
+        return JSONResponse(
+            {
+                "program": self._tree.exploration.program.name,
+                "task": task.id,
+                "objective": goal.name,
+                "unit": goal.unit,
+                "baselines": baselines,
+                "reference": task.label(task.reference),
+                "reference_cost": self._costs.get(task.reference),
+            },
+            headers=SECURITY,
+        )
+
+    def state(self, body: dict[str, Any]) -> Any:
+        return as_json(self._tree.visit(_trace(body)))
+
+    def actions(self, body: dict[str, Any]) -> Any:
+        listing = self._tree.listing
+        title = listing.title if listing else str
+        return [
+            {"entry": one.entry, "site": one.site, "title": title(one.site)}
+            for one in self._tree.actions(_trace(body))
+        ]
+
+    def changes(self, body: dict[str, Any]) -> Any:
+        first, second = _trace(body, "since"), _trace(body)
+        found = self._tree.changes(first, second, details=body.get("details") is True)
+        before, after = (self._tree.site_costs(trace) if found.sections else {} for trace in (first, second))
+        sections = [
+            {
+                "title": change.title,
+                "kind": change.kind,
+                "added": change.added,
+                "removed": change.removed,
+                "costs": [before.get(change.name), after.get(change.name)],
+                "lines": change.lines,
+            }
+            for change in found.sections
+        ]
+        return {"sections": sections, "unchanged": found.unchanged}
+
+    def search(self, body: dict[str, Any]) -> Any:
+        self._tree.start_search(_trace(body))
+        return {}
+
+    def stop(self, body: dict[str, Any]) -> Any:
+        self._tree.stop_search()
+        return {}
+
+    def events(self, request: Request) -> Response:
+        """Send new states as server-sent events, until the page is closed."""
+        return StreamingResponse(self._news(request), media_type="text/event-stream", headers=SECURITY)
+
+    async def _news(self, request: Request) -> AsyncIterator[str]:
+        sent, last = 0, dict[str, object]()
+        while not (request.app.state.ends() or await request.is_disconnected()):
+            tree = self._tree
+            new = tree.log[sent:]
+            sent += len(new)
+            now = {"searching": tree.searching, "error": tree.search_error}
+            if new or now != last:
+                last = now
+                yield f"data: {json.dumps(now | {'states': [as_json(node) for node in new]})}\n\n"
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _json(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that reads a JSON object, and answers errors as a page shows them."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = await request.body()
+            if len(body) > MOST_BYTES:
+                raise InputError(f"the request has {len(body)} bytes; expected {MOST_BYTES} at most")
+            read = json.loads(body or b"{}")
+            if not isinstance(read, dict):
+                raise InputError("the request is not a JSON object; reload the page")
+            return JSONResponse(await run_in_threadpool(answer, read), headers=SECURITY)
+        except (InputError, ValueError) as error:
+            return JSONResponse({"error": str(error)}, 400, SECURITY)
+        except CompilerCrash as error:
+            return JSONResponse({"error": str(error), "crash": True}, 409, SECURITY)
+        except BurnishError as error:
+            return JSONResponse({"error": str(error)}, 500, SECURITY)
+
+    return endpoint
+
+
+def _trace(body: dict[str, Any], name: str = "trace") -> Trace:
+    trace = body.get(name)
+    if not isinstance(trace, list) or not all(isinstance(text, str) for text in trace):
+        raise InputError(f"{name} is {trace!r:.60}; expected a list of entries")
+    return tuple(trace)

@@ -1,0 +1,171 @@
+"""The tree that the page shows: states in the order in which a person or a search has reached them."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.core.errors import BurnishError, CompilerCrash, InputError
+from burnish.core.listing import Listing, whole
+from burnish.core.trace import Trace
+from burnish.explorer.changes import Changes, changes
+from burnish.explorer.exploration import Exploration, LegalAction, State
+from burnish.search import Budget, Progress
+
+# seconds; evaluations: more states than a person looks at, and most programs take fewer in the time
+BUDGET = Budget(seconds=30.0, evaluations=200, workers=1)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A state in the tree; states with equal digests are one node."""
+
+    key: str  # the digest; a name of its own for a crash, and for a state that only a search has reached
+    parent: str  # the key of the first known state before; "" for the program
+    trace: Trace
+    cost: float  # infinity after a crash
+    error: str = ""
+    searched: bool = False
+
+
+class StateTree:
+    """The states of an exploration by one objective; all methods may be called from several threads."""
+
+    def __init__(self, exploration: Exploration, objective: str | None = None) -> None:
+        """Take the program as the first node; the caller closes the exploration."""
+        self.exploration = exploration
+        self.goal = exploration.task.objective(objective)
+        self.nodes: dict[str, Node] = {}
+        self.log: list[Node] = []  # in the order in which they were found; a page asks for those it lacks
+        self._lock = threading.Lock()
+        self._search: threading.Thread | None = None
+        self._ends = threading.Event()
+        self.search_error = ""
+        self.visit(())
+
+    @property
+    def listing(self) -> Listing | None:
+        """The text in which people compare the task's states; None if it has no text."""
+        task = self.exploration.task
+        texts = [name for name, item in task.observations.items() if item.kind == "text"]
+        return task.shown.listing or (Listing(texts[0], whole) if texts else None)
+
+    def visit(self, trace: Trace) -> Node:
+        """Return the state after a trace; states on the way become nodes. A crash is a node, too.
+
+        Raises:
+            IllegalAction: an entry is illegal in its state.
+            UnknownName: the task has no such action.
+        """
+        state = self.exploration.root
+        node = self._measured(state, "", ())
+        for length, text in enumerate(trace, 1):
+            before, edge = state, self.exploration.apply(state, text)
+            if edge.target is None:
+                return self._crashed(before, trace[:length], edge.error)
+            state = self.exploration.states[edge.target]
+            try:
+                node = self._measured(state, before.digest, trace[:length])
+            except CompilerCrash as error:
+                return self._crashed(before, trace[:length], str(error))
+        return node
+
+    def actions(self, trace: Trace) -> tuple[LegalAction, ...]:
+        """Return the legal actions at all sites after a trace."""
+        return self.exploration.legal(self.exploration.state(trace))
+
+    def changes(self, first: Trace, second: Trace, *, details: bool = False) -> Changes:
+        """Compare the texts of the states after two traces."""
+        listing, known = self.listing, self.exploration
+        if listing is None:
+            raise InputError(f"{known.task.id} has no text observation to compare states by")
+        states = known.state(first), known.state(second)
+        texts = [str(known.observe(state, listing.observation)) for state in states]
+        return changes(texts[0], texts[1], listing, details=details)
+
+    def site_costs(self, trace: Trace) -> Mapping[str, float]:
+        """Return the sites' costs after a trace; {} if sites have no costs of their own."""
+        return self.exploration.site_costs(self.exploration.state(trace), self.goal.name)
+
+    def baselines(self) -> dict[str, float]:
+        """Measure the baselines of the task's tables, without those that this program does not have."""
+        task = self.exploration.task
+        return self.exploration.baselines(self.goal.name, task.shown.baselines or task.baselines)
+
+    @property
+    def searching(self) -> bool:
+        """True while a search runs."""
+        return self._search is not None and self._search.is_alive()
+
+    def start_search(self, trace: Trace = (), budget: Budget = BUDGET) -> None:
+        """Search from the state after a trace, in processes and a thread; each evaluated trace becomes a node.
+
+        Raises:
+            InputError: a search runs already.
+            CompilerCrash: the compiler fails at an entry of the trace.
+        """
+        state = self.exploration.state(trace)
+        with self._lock:
+            if self.searching:
+                raise InputError("a search runs already; stop it first")
+            self._ends.clear()
+            self.search_error = ""
+            self._search = threading.Thread(target=self._run_search, args=(state, budget), daemon=True)
+            self._search.start()
+
+    def stop_search(self) -> None:
+        """End the search after its current evaluation, and wait for the end."""
+        self._ends.set()
+        if self._search:
+            self._search.join()
+
+    def _run_search(self, state: State, budget: Budget) -> None:
+        def found(progress: Progress) -> None:
+            latest = progress.latest
+            trace = (*state.trace, *latest.path)
+            key, before = latest.digest or " → ".join(trace), self._known_before(trace)
+            self._add(Node(key, before, trace, latest.cost, latest.error, searched=True))
+            if self._ends.is_set():
+                raise KeyboardInterrupt  # ends a search as Ctrl-C does
+
+        try:
+            self.exploration.search(state, budget, objective=self.goal.name, progress=found)
+        except BurnishError as error:
+            self.search_error = str(error)
+
+    def _known_before(self, trace: Trace) -> str:
+        """Return the key of the node with the longest trace that begins this one."""
+        known = {node.trace: node.key for node in tuple(self.nodes.values())}
+        lengths = range(len(trace) - 1, -1, -1)
+        return next((known[trace[:length]] for length in lengths if trace[:length] in known), "")
+
+    def _measured(self, state: State, before: str, trace: Trace) -> Node:
+        """Return the node of a state, whose cost is measured if it is new."""
+        if known := self.nodes.get(state.digest):
+            return known
+        return self._add(Node(state.digest, before, trace, self.exploration.cost(state, self.goal.name)))
+
+    def _crashed(self, before: State, trace: Trace, error: str) -> Node:
+        return self._add(Node(f"{before.digest}!{trace[-1]}", before.digest, trace, math.inf, error))
+
+    def _add(self, node: Node) -> Node:
+        with self._lock:
+            if node.key not in self.nodes:
+                self.nodes[node.key] = node
+                self.log.append(node)
+            return self.nodes[node.key]
+
+
+def as_json(node: Node) -> dict[str, Any]:
+    """Return a node as the page reads it; no cost after a crash."""
+    return {
+        "key": node.key,
+        "parent": node.parent,
+        "trace": node.trace,
+        "cost": node.cost if math.isfinite(node.cost) else None,
+        "error": node.error,
+        "searched": node.searched,
+    }

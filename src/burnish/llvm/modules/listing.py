@@ -1,0 +1,90 @@
+"""A module's text as people read it: a section for each function, without metadata, with demangled names."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from functools import cache
+
+from burnish.core.listing import Listing, Section
+
+REST = "globals and declarations"
+
+_DEFINED = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\(')
+_ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
+_MANGLED = re.compile(r"(?<=@)_(?:Z|_Z|___Z)\w+")
+_LEFT_OUT = ("; Function Attrs", "; ModuleID", "source_filename", "attributes #", "!", "    #dbg_")
+_NOISE = re.compile(
+    r",? ![a-zA-Z_][\w.]* !\d+"  # metadata: !tbaa !5
+    r"| #\d+(?=$| \{| \[|,| !)"  # groups of attributes
+    r"|\s+; preds = .*"
+)
+_NOISY = re.compile(r"[!#;]")
+
+
+def sections(text: str, details: bool) -> list[Section]:
+    """Split a module's text into its functions; the rest comes first.
+
+    Without `details`, metadata, debug records, attributes and empty lines are left out, and names demangled.
+    """
+    rest: list[str] = []
+    found: list[Section] = []
+    body: list[str] | None = None
+    name = ""
+    for line in text.splitlines():
+        if body is None and line.startswith("define "):
+            body, name = [], _name(line)
+        lines = rest if body is None else body
+        if details:
+            lines.append(line)
+        elif line and not line.startswith(_LEFT_OUT):
+            plain = _NOISE.sub("", line) if _NOISY.search(line) else line
+            lines.append(_MANGLED.sub(_demangled, plain) if "@_" in plain else plain)
+        if body is not None and line == "}":
+            found.append(Section(name, demangle(name), tuple(body)))
+            body = None
+    return [Section("", REST, tuple(rest)), *found]
+
+
+@cache
+def demangle(name: str) -> str:
+    """Return a C++ symbol's name as in the source; other names, and all without libstdc++, are unchanged."""
+    demangler = _demangler() if name.startswith(("_Z", "__Z", "____Z")) else None
+    return demangler(name) if demangler else name
+
+
+def _demangled(found: re.Match[str]) -> str:
+    return demangle(found[0])
+
+
+def _name(line: str) -> str:
+    found = _DEFINED.search(line)
+    if not found:
+        return line
+    return found[2] or _ESCAPED.sub(lambda code: chr(int(code[1], 16)), found[1])
+
+
+@cache
+def _demangler() -> Callable[[str], str] | None:
+    """Return libstdc++'s demangler, which every C++ program on Linux can load; None without it."""
+    try:
+        libraries = ctypes.CDLL("libstdc++.so.6"), ctypes.CDLL(None)
+    except OSError:
+        return None
+    function, free = libraries[0].__cxa_demangle, libraries[1].free
+    function.restype, free.argtypes, free.restype = ctypes.c_void_p, [ctypes.c_void_p], None
+
+    def demangler(name: str) -> str:
+        found = function(name.encode(), None, None, None)
+        if not found:
+            return name
+        try:
+            return ctypes.string_at(found).decode(errors="replace")
+        finally:
+            free(found)
+
+    return demangler
+
+
+LISTING = Listing("ir", sections, re.compile(r"(?<=%)\d+\b|^\d+(?=:)", re.MULTILINE), demangle)

@@ -1,0 +1,44 @@
+"""A page of a small program, served from this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+
+from burnish.explorer.exploration import Exploration
+from burnish.explorer.server import make_app
+from burnish.explorer.state_tree import StateTree
+from burnish.tasks.llvm_passes import TASK
+from tests.sources import program
+
+TOKEN = "a-token"
+
+
+@pytest.fixture(scope="session")
+def tree() -> Iterator[StateTree]:
+    with Exploration(TASK, program("matrix.c")) as exploration:
+        yield StateTree(exploration)
+
+
+@pytest.fixture(scope="session")
+def address(tree: StateTree) -> Iterator[str]:
+    """Return the address of the page."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        app = make_app(tree, TOKEN, port)
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        app.state.ends = lambda: server.should_exit
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{port}/?token={TOKEN}"
+        server.should_exit = True
+        thread.join()

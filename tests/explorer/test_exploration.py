@@ -1,0 +1,132 @@
+"""Explorations: states are merged, evicted and reached again, and survive their compiler."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from burnish.core.errors import CompilerCrash, IllegalAction, InputError
+from burnish.core.program import Program
+from burnish.core.registry import load_task
+from burnish.core.session import Session
+from burnish.explorer.exploration import Exploration
+from burnish.search import Budget
+from burnish.tasks.loop_nests.parsing import parse
+from tests.sources import program
+from tests.tasks.mlir_schedules.small import small
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "llvm_passes": lambda: program("matrix.c"),
+    "llvm_inlining": lambda: program("hash_table.c"),
+    "llvm_codegen": lambda: program("hash_table.c"),
+    "loop_nests": lambda: parse("f32 m=20 n=24 k=9\nc[m,n] += a[m,k] * b[k,n]").program("product"),
+    "mlir_schedules": lambda: small("matmul"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_task_opens_lists_applies_and_observes(name: str) -> None:
+    with Exploration(load_task(name), PROGRAMS[name]()) as exploration:
+        root = exploration.root
+        legal = [one for site in exploration.sites(root) for one in exploration.legal(root, site)]
+        assert legal
+        edge = exploration.apply(root, legal[0].entry)
+        assert edge.target in exploration.states
+        assert exploration.observe(exploration.states[edge.target]) is not None
+
+
+@pytest.fixture
+def matrix() -> Iterator[Exploration]:
+    with Exploration(load_task("llvm_passes"), program("matrix.c"), live=2) as exploration:
+        yield exploration
+
+
+def test_equal_digests_are_one_state_with_two_edges_to_it(matrix: Exploration) -> None:
+    promoted = matrix.state(("mem2reg",))
+    again = matrix.apply(promoted, "mem2reg")
+    assert again.idle
+    assert again.target == promoted.digest
+    assert len(matrix.states) == 2
+    assert {edge.source for edge in matrix.edges.values() if edge.target == promoted.digest} == {
+        matrix.root.digest,
+        promoted.digest,
+    }
+
+
+def test_evicted_state_is_reached_again(matrix: Exploration) -> None:
+    promoted = matrix.state(("mem2reg",))
+    before = matrix.observe(promoted, "ir")
+    matrix.state(("mem2reg", "early-cse", "gvn", "adce"))  # more than `live`
+    assert matrix.observe(promoted, "ir") == before
+
+
+def test_killed_compiler_is_survived(matrix: Exploration) -> None:
+    promoted = matrix.state(("mem2reg",))
+    before = matrix.observe(promoted, "ir")
+    pid = matrix._sandboxes._root.pid
+    assert pid
+    os.kill(pid, signal.SIGKILL)
+    assert matrix.observe(promoted, "ir") == before
+    assert not matrix.apply(promoted, "early-cse").error
+
+
+def test_illegal_entry_adds_nothing(matrix: Exploration) -> None:
+    with pytest.raises((IllegalAction, InputError)):
+        matrix.apply(matrix.root, "no-such-function: mem2reg")
+    assert len(matrix.states) == 1
+    assert not matrix.edges
+
+
+def test_search_grows_the_tree_and_its_result_is_minimal(matrix: Exploration) -> None:
+    best = matrix.search(matrix.root, Budget(evaluations=20, workers=1), method="random")
+    assert matrix.cost(best) < matrix.cost(matrix.root)
+    assert len(matrix.states) > 1
+    reduced = matrix.minimize(best.trace)
+    assert len(reduced.trace) <= len(best.trace)
+    assert matrix.cost(matrix.state(reduced.trace)) <= matrix.cost(best)
+
+
+def test_search_from_a_state_continues_its_trace(matrix: Exploration) -> None:
+    promoted = matrix.state(("mem2reg",))
+    best = matrix.search(promoted, Budget(evaluations=10, workers=1), method="random")
+    assert best.trace[:1] == ("mem2reg",)
+
+
+def test_result_has_the_costs_of_the_state_and_of_the_baselines(matrix: Exploration) -> None:
+    promoted = matrix.state(("mem2reg",))
+    row = matrix.result(promoted)
+    assert row.cost == matrix.cost(promoted)
+    assert row.baselines[matrix.task.unoptimized] == matrix.cost(matrix.root)
+    assert row.state == promoted.digest
+    assert "mem2reg" in matrix.commandline(promoted)
+
+
+def open_fragile(source: Program) -> Session:
+    """Open a program in a compiler that dies in gvn; a worker calls this."""
+    session = load_task("llvm_passes").open(source)
+    kind = type(session)
+    apply = kind.apply
+
+    def dying(self: Session, action: int, site: str = "") -> bool:
+        if self.actions[action] == "gvn":
+            os.abort()
+        return apply(self, action, site)
+
+    kind.apply = dying  # type: ignore[method-assign]
+    return session
+
+
+def test_crash_is_an_edge_and_the_rest_continues() -> None:
+    task = replace(load_task("llvm_passes"), open=open_fragile)
+    with Exploration(task, program("matrix.c")) as exploration:
+        promoted = exploration.state(("mem2reg",))
+        edge = exploration.apply(promoted, "gvn")
+        assert edge.target is None
+        assert "SIGABRT" in edge.error
+        with pytest.raises(CompilerCrash, match="'gvn' failed"):
+            exploration.state(("mem2reg", "gvn"))
+        assert exploration.apply(promoted, "early-cse").target in exploration.states

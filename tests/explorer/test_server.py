@@ -1,0 +1,123 @@
+"""The server refuses strangers, and answers what the page asks."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from burnish.core.errors import CompilerCrash
+from burnish.explorer.server import make_app
+from burnish.explorer.state_tree import StateTree
+from burnish.search import Budget
+from tests.explorer.conftest import TOKEN
+
+SROA = "sroa<modify-cfg>"
+
+
+@pytest.fixture
+def client(tree: StateTree) -> TestClient:
+    client = TestClient(make_app(tree, TOKEN, 8000), base_url="http://127.0.0.1:8000")
+    client.params = {"token": TOKEN}
+    return client
+
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/api/program", "/api/events", "/api/nothing"])
+@pytest.mark.parametrize("token", [None, "", "wrong"])
+def test_token_is_needed_everywhere(client: TestClient, path: str, token: str | None) -> None:
+    client.params = {} if token is None else {"token": token}
+    assert client.get(path).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example:8000"},
+        {"Host": "127.0.0.1:9"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9"},
+    ],
+)
+def test_foreign_pages_and_rebound_names_are_refused(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.get("/", headers=headers).status_code == 403
+    assert client.post("/api/state", json={"trace": []}, headers=headers).status_code == 403
+
+
+def test_own_page_is_served(client: TestClient) -> None:
+    for path in ("/", "/page.css", "/page.js"):
+        assert client.get(path, headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
+    assert "{{" not in client.get("/").text
+
+
+@pytest.mark.parametrize("path", ["/server.py", "/../server.py", "/page/index.html", "/index.html"])
+def test_other_files_are_not_served(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_state_after_an_action(client: TestClient) -> None:
+    start = client.post("/api/state", json={"trace": []}).json()
+    after = client.post("/api/state", json={"trace": [SROA]}).json()
+    assert after["parent"] == start["key"]
+    assert after["cost"] < start["cost"]
+    found = client.post("/api/changes", json={"since": [], "trace": [SROA]}).json()
+    assert {section["title"] for section in found["sections"]} >= {"transpose", "multiply"}
+    assert all(len(section["costs"]) == 2 for section in found["sections"])
+
+
+def test_equal_states_are_one_node(client: TestClient) -> None:
+    once, twice = (client.post("/api/state", json={"trace": [SROA] * n}).json() for n in (1, 2))
+    assert once["key"] == twice["key"]
+
+
+def test_legal_actions_name_their_sites(client: TestClient) -> None:
+    found = client.post("/api/actions", json={"trace": []}).json()
+    assert {one["site"] for one in found} >= {"", "transpose"}
+    assert SROA in {one["entry"] for one in found}
+
+
+@pytest.mark.parametrize("trace", [["no-such-pass"], ["nowhere: gvn"], "gvn", [1], None])
+def test_illegal_action_is_an_error_with_a_message(client: TestClient, trace: object) -> None:
+    answer = client.post("/api/state", json={"trace": trace})
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"[", b"[]", b"\xff", b" " * 2_000_000])
+def test_broken_requests_are_refused(client: TestClient, body: bytes) -> None:
+    assert client.post("/api/state", content=body).status_code == 400
+
+
+def test_crash_of_the_compiler_is_a_state(
+    client: TestClient, tree: StateTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tree.exploration
+    digests = known._sandboxes.digests
+
+    def crash(trace: tuple[str, ...]) -> tuple[str, ...]:
+        if trace[-1:] == ("gvn",):
+            raise CompilerCrash("died of signal 11")
+        return digests(trace)
+
+    monkeypatch.setattr(known._sandboxes, "digests", crash)
+    crashed = client.post("/api/state", json={"trace": ["gvn"]}).json()
+    assert (crashed["cost"], crashed["error"]) == (None, "died of signal 11")
+    assert client.post("/api/state", json={"trace": [SROA]}).status_code == 200
+    tree.log.remove(tree.nodes.pop(crashed["key"]))
+    del known.edges[known.root.digest, "gvn"]
+
+
+def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: StateTree) -> None:
+    before = len(tree.log)
+    tree.start_search((SROA,), Budget(evaluations=8, workers=1))
+    assert tree._search
+    tree._search.join()
+    assert not tree.search_error
+    new = tree.log[before:]
+    assert new
+    assert all(node.trace[0] == SROA and node.parent in tree.nodes for node in new)
+
+
+def test_program_and_its_baselines(client: TestClient) -> None:
+    found = client.get("/api/program").json()
+    assert found["reference"] == "-Oz"
+    assert {one["label"] for one in found["baselines"]} == {"-O0", "-Oz", "-O3"}
