@@ -77,7 +77,7 @@ def at(rows: Sequence[Mapping[str, Any]], name: str, seed: int) -> tuple[list[fl
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the table, as Markdown: the best policies of the runs."""
-    lines = ["| algorithm | best policy: -Oz / policy, mean of seeds | of each seed | deviation | staleness |"]
+    lines = ["| algorithm | best policy: -Oz / policy, mean | of each seed | deviation | staleness |"]
     lines.append("|---" * 5 + "|")
     seeds = sorted({row["seed"] for row in rows})
     for name in PROCESSES:

@@ -166,7 +166,7 @@ class Exploration:
         with self._session(state) as session:
             if question := session.question():
                 asked = not sites or question in sites or WHOLE_PROGRAM in sites
-                places = (question,) if asked else ()
+                places: Sequence[str] = (question,) if asked else ()
                 masks = session.legal()[None]
             else:
                 places = sites or (WHOLE_PROGRAM, *session.sites())

@@ -101,7 +101,7 @@ class StateTree:
         return self._search is not None and self._search.is_alive()
 
     def start_search(self, trace: Trace = (), budget: Budget = BUDGET) -> None:
-        """Search from the state after a trace, in processes and a thread; each evaluated trace becomes a node.
+        """Search in processes and a thread from the state after a trace; evaluated traces become nodes.
 
         Raises:
             InputError: a search runs already.
