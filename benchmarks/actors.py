@@ -25,7 +25,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.vector.utils import iterate
+from kit.cores import on_cores
 from numpy.typing import NDArray
 
 from burnish.cluster.actors import ActorPool
@@ -165,14 +166,9 @@ def in_step(setup: PolicySetup, cores: int, steps: int) -> float:
 @contextmanager
 def environments(setup: PolicySetup, cores: int) -> Iterator[VectorEnv]:
     """Yield a vector of ENVIRONMENTS a core; this process and its workers have so many cores meanwhile."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(before)[:cores])
-    envs = VectorEnv(partial(setup.env, setup.programs), ENVIRONMENTS * cores)
-    try:
+    make = partial(setup.env, setup.programs)
+    with on_cores(cores), closing(VectorEnv(make, ENVIRONMENTS * cores)) as envs:
         yield envs
-    finally:
-        envs.close()
-        os.sched_setaffinity(0, before)
 
 
 def spread(setup: PolicySetup, episodes: int = 60) -> float:

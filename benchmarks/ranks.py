@@ -4,8 +4,8 @@
 
 The training is the shipped dd-ppo on random programs of 40 to 4,000 instructions, with four environments a
 rank and a minibatch that grows with the ranks. The ways take turns. The first two iterations of a run do not
-count, nor do validations. Where there are fewer cores than ranks, the ranks share them. Each node of Ray has
-one core.
+count, nor do validations. A rank has a core, and so has a node of Ray; where there are fewer cores than
+ranks, the ranks share them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from actors import training
+from kit.cores import on_cores
 from kit.kept import keep
 
 from burnish.cluster.engine import Engine
@@ -51,10 +52,11 @@ def rates(config: Config, rounds: int, iterations: int) -> Iterator[dict[str, An
     """Yield a row for each round and way."""
     for number in range(rounds):
         for ranks in (1, 2, 4):
-            found = rate(partial(LocalEngine, processes=ranks), ranked(config, ranks, iterations))
+            with on_cores(ranks):
+                found = rate(partial(LocalEngine, processes=ranks), ranked(config, ranks, iterations))
             yield {"round": number, "where": "local", "ranks": ranks, "rate": found}
         for nodes in (1, 2):
-            with ray_nodes(nodes) as opened:
+            with on_cores(nodes), ray_nodes(nodes) as opened:
                 found = rate(opened, ranked(config, nodes, iterations), everywhere=True)
             yield {"round": number, "where": f"ray, {nodes} nodes", "ranks": nodes, "rate": found}
 

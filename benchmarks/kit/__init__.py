@@ -2,6 +2,7 @@
 
 busy        a shard of known length, which leaves a line each time it is executed
 programs    the C and C++ files of public packages
+cores       fewer cores for a part of a benchmark
 kept        rows, each stored as soon as it is measured, and their table
 one_thread  one core and one thread for all contenders
 rounds      interleaved samples, fewer of slow contenders

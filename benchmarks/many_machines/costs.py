@@ -105,18 +105,22 @@ def measured(config: Config, shards: Path) -> tuple[Costs, dict[int, float]]:
 
 
 def times_of_steps(setup: PolicySetup) -> NDArray[np.float64]:
-    """Return the seconds of the steps of whole episodes, an episode a row, with the choice of the action."""
+    """Return the seconds of the steps of whole episodes, an episode a row.
+
+    They include the choices of the actions, and each step its share of the episode's reset.
+    """
     env, policy, rng, rows = setup.env(setup.programs), setup.policy().eval(), torch.Generator(), []
     for number in range(EPISODES):
+        before = time.perf_counter()
         observed, info = env.reset(seed=number)
-        times, over = list[float](), False
+        reset, times, over = time.perf_counter() - before, list[float](), False
         while not over:
             begin = time.perf_counter()
             action = int(policy.act([observed], info["mask"][None], rng)[0])
             observed, _, terminated, truncated, info = env.step(action)
             times.append(time.perf_counter() - begin)
             over = terminated or truncated
-        rows.append(times)
+        rows.append([one * (1 + reset / sum(times)) for one in times])
     env.close()
     longest = max(map(len, rows))
     return np.array([times for times in rows if len(times) == longest])
