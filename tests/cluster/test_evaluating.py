@@ -66,12 +66,12 @@ def test_a_stopped_run_goes_on_with_the_shards_that_are_done(tmp_path: Path, exp
     going = compare_on(open_engine("local", tmp_path, {"slots": 1}), tmp_path, PLAN, CASES)
     next(going)
     going.close()
-    there = len(list((tmp_path / RESULTS).iterdir()))
+    there = len(list((tmp_path / RESULTS).glob("[!.]*")))  # a killed process may leave a hidden file
     seen: list[ShardProgress] = []
     engine = open_engine("local", tmp_path, {"slots": 2})
     assert in_order(rows_of(compare_on(engine, tmp_path, PLAN, CASES, progress=seen.append))) == expected
     assert seen[-1].resumed == there >= 1
-    assert not list((tmp_path / RESULTS).iterdir())  # the rows are the caller's, who may remove some
+    assert not list((tmp_path / RESULTS).glob("[!.]*"))  # the rows are the caller's, who may remove some
 
 
 @pytest.mark.parametrize(
