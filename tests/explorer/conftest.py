@@ -39,6 +39,6 @@ def address(tree: StateTree) -> Iterator[str]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}/?token={TOKEN}"
+        yield f"http://127.0.0.1:{port}/{TOKEN}/"
         server.should_exit = True
         thread.join()

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         tree = StateTree(exploration, options.objective)
         with _listening(options.port) as listener:
             port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
-            address = f"http://{HOST}:{port}/?token={token}"
+            address = f"http://{HOST}:{port}/{token}/"
             print(f"{address}\nCtrl-C ends it.", flush=True)
             if not options.no_browser:
                 webbrowser.open(address)

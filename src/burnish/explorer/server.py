@@ -1,4 +1,7 @@
-"""The server of the page: JSON over a StateTree, for this machine and one token only."""
+"""The server of the page: JSON over a StateTree, for this machine and one token only.
+
+The token is the first part of each path, so the page's own addresses are relative.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError
@@ -22,6 +25,7 @@ from burnish.core.trace import Trace
 from burnish.explorer.state_tree import StateTree, as_json
 
 PAGE = Path(__file__).parent / "page"
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 HOST = "127.0.0.1"
 POLL_SECONDS = 0.2  # between two looks for new states; people see no shorter delay
 MOST_BYTES = 1 << 20  # of a request: the longest traces have a hundredth
@@ -58,9 +62,9 @@ class Guard:
             return f"Host is {host!r}; expected {HOST} with the port of burnish explore"
         if origin is not None and origin not in {f"http://{known}" for known in self._hosts}:
             return f"Origin is {origin!r}: another site's page may not use burnish explore"
-        given = request.query_params.get("token", "").encode()
+        given = request.url.path[1:].partition("/")[0].encode()
         if not hmac.compare_digest(given, self._token):
-            return "the token is missing or wrong: open the address that burnish explore printed"
+            return "the token is missing or wrong; open the address that burnish explore printed"
         return ""
 
 
@@ -74,10 +78,10 @@ def make_app(tree: StateTree, token: str, port: int) -> Starlette:
         token: Every request must have it.
         port: The port of the server, which a request's Host must name.
     """
-    pages = _Endpoints(tree, token)
+    pages = _Endpoints(tree)
     routes = [
-        Route("/", pages.page),
-        Route("/{name}.{suffix:str}", pages.file),
+        Route("/", _file),
+        Route("/{name}.{suffix:str}", _file),
         Route("/api/program", pages.program),
         Route("/api/state", _json(pages.state), methods=["POST"]),
         Route("/api/actions", _json(pages.actions), methods=["POST"]),
@@ -86,27 +90,17 @@ def make_app(tree: StateTree, token: str, port: int) -> Starlette:
         Route("/api/stop", _json(pages.stop), methods=["POST"]),
         Route("/api/events", pages.events),
     ]
-    app = Starlette(routes=routes, middleware=[Middleware(Guard, token=token, port=port)])
+    app = Starlette(
+        routes=[Mount(f"/{token}", routes=routes)], middleware=[Middleware(Guard, token=token, port=port)]
+    )
     app.state.ends = lambda: False
     return app
 
 
 class _Endpoints:
-    def __init__(self, tree: StateTree, token: str) -> None:
+    def __init__(self, tree: StateTree) -> None:
         self._tree = tree
-        self._token = token
         self._costs: dict[str, float] | None = None
-
-    def page(self, request: Request) -> Response:
-        text = (PAGE / "index.html").read_text(encoding="utf-8").replace("{{token}}", self._token)
-        return Response(text, media_type="text/html", headers=SECURITY)
-
-    def file(self, request: Request) -> Response:
-        kinds = {"page.css": "text/css", "page.js": "text/javascript"}
-        name = f"{request.path_params['name']}.{request.path_params['suffix']}"
-        if name not in kinds:
-            return PlainTextResponse(f"there is no {name}", 404, SECURITY)
-        return Response((PAGE / name).read_bytes(), media_type=kinds[name], headers=SECURITY)
 
     def program(self, request: Request) -> Response:
         task, goal = self._tree.exploration.task, self._tree.goal
@@ -177,6 +171,17 @@ class _Endpoints:
                 last = now
                 yield f"data: {json.dumps(now | {'states': [as_json(node) for node in new]})}\n\n"
             await asyncio.sleep(POLL_SECONDS)
+
+
+def _file(request: Request) -> Response:
+    """Return a file of the page; the page itself if the path names none."""
+    named = request.path_params
+    name = f"{named['name']}.{named['suffix']}" if named else "index.html"
+    kind = KINDS.get(Path(name).suffix)
+    path = PAGE / name
+    if kind is None or path.parent != PAGE or not path.is_file():
+        return PlainTextResponse(f"{name} is not a file of the page", 404, SECURITY)
+    return Response(path.read_bytes(), media_type=kind, headers=SECURITY)
 
 
 def _json(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
