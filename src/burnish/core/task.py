@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from burnish.core.action import Action
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.listing import Listing
 from burnish.core.objective import Objective, Observation, parse_objective
@@ -164,6 +165,8 @@ class Task:
     settings: TaskSettings = field(default=TaskSettings(), repr=False)
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
     shown: Presentation = field(default=Presentation(), repr=False)
+    descriptions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """A line on each action, by its text or its kind; "{0}" stands for the first parameter."""
     stages: tuple[Task, ...] = ()  # the tasks of a staged task: see burnish.core.staged
     shares: tuple[float, ...] = ()  # each stage's share of a search's budget
     threads: bool = False  # several sessions of a process may run at the same time
@@ -188,6 +191,13 @@ class Task:
     def label(self, baseline: str) -> str:
         """Return a baseline's label in tables and messages."""
         return self.shown.label.format(baseline)
+
+    def describe(self, action: str) -> str:
+        """Return what an action does, in one line; "" if the task does not describe it."""
+        if action in self.descriptions:
+            return self.descriptions[action]
+        parsed = Action.parse(action)
+        return self.descriptions.get(parsed.kind, "").format(*parsed.parameters)
 
     def source(self) -> ProgramSource:
         """Return the source of programs; by default, files with the language as suffix."""

@@ -11,7 +11,7 @@ from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
+from burnish.tasks.llvm_codegen.actions import ACTIONS, DESCRIPTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
@@ -57,6 +57,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
             title="LLVMCodegen",
             former_title="LlvmCodegen",
         ),
+        descriptions=DESCRIPTIONS,
         threads=True,
     )
 

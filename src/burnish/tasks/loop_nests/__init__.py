@@ -10,7 +10,7 @@ from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
-from burnish.tasks.loop_nests.actions import ACTIONS
+from burnish.tasks.loop_nests.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.observations import OBSERVATIONS
 from burnish.tasks.loop_nests.outputs import describe, write_ir, write_loops, write_picture
@@ -77,6 +77,7 @@ def make_task(threads: int = 1) -> Task:
         ),
         checks=Checks(behaviour, toolchain=_toolchain),
         shown=Presentation(("seconds",), describe=describe, listing=Listing("loop_tree", whole)),
+        descriptions=DESCRIPTIONS,
     )
 
 
