@@ -193,7 +193,7 @@ class Task:
         return self.shown.label.format(baseline)
 
     def describe(self, action: str) -> str:
-        """Return what an action does, in one line; "" if the task does not describe it."""
+        """Return a line on an action; "" if the task has none."""
         if action in self.descriptions:
             return self.descriptions[action]
         parsed = Action.parse(action)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +21,8 @@ from burnish.explorer.folders import Folders
 from burnish.explorer.texts import observed_text
 from burnish.files import write_atomically
 from burnish.search import DEFAULT, Budget
-from burnish.workers.worker import GIB, Limits
+from burnish.workers import landlock
+from burnish.workers.worker import GIB, Limits, Worker
 
 try:
     from mcp.server import MCPServer
@@ -32,6 +35,7 @@ MOST_SECONDS = 300.0  # of one search
 MOST_EVALUATIONS = 10_000  # of one search
 PAGE = 50  # legal actions in an answer
 LIMITS = Limits(deadline_seconds=30.0, memory_bytes=2 * GIB)
+ARGUMENTS = re.compile(r"-[IDU].+|-std=.+")  # a model's own, which load no code and name no output
 RULES = """Optimize programs with real compilers. First call open_program; it returns the first state.
 Then call legal_actions, and apply one of its entries: the answer has the new state and its costs.
 Lower costs are better. Any earlier state may be used again. A search may begin in any state."""
@@ -40,17 +44,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 Answer = dict[str, Any]
 
 
-def serve(folders: Sequence[Path]) -> None:
+def serve(folders: Sequence[Path], *, confined: bool = True) -> None:
     """Answer on standard input and output until the client ends.
+
+    If `confined`, the kernel keeps this process and its compilers from all other files, for good.
 
     Raises:
         InputError: a folder does not exist.
+        MissingTool: the kernel cannot do this.
     """
-    tools = Tools(Folders(folders))
-    try:
-        make_server(tools).run("stdio")
-    finally:
-        tools.close()
+    allowed = Folders(folders)
+    with tempfile.TemporaryDirectory(prefix="burnish-", ignore_cleanup_errors=True) as scratch:
+        if confined:
+            try:
+                landlock.restrict(allowed.folders, Path(scratch))
+            except MissingTool as error:
+                raise MissingTool(f"{error}; or add --unconfined if you trust all programs") from None
+        with closing(Tools(allowed)) as tools:
+            make_server(tools).run("stdio")
 
 
 def make_server(tools: Tools) -> MCPServer[Any]:
@@ -84,10 +95,24 @@ def _told(tool: F) -> Callable[..., Any]:
     return call
 
 
-@dataclass(frozen=True)
 class _Opened:
-    exploration: Exploration
-    source: str  # the program's file
+    """An open program. It is closed when it has no place left, and no call uses it."""
+
+    def __init__(self, exploration: Exploration, source: tuple[str, ...]) -> None:
+        self.exploration = exploration
+        self.source = source  # the program's file, and its compiler's arguments
+        self.calls = 0  # that use it now
+        self.is_dropped = False
+
+    def drop(self) -> None:
+        """Close the exploration now, or after the last call."""
+        self.is_dropped = True
+        self.close_if_unused()
+
+    def close_if_unused(self) -> None:
+        """Close the exploration if it was dropped and no call uses it."""
+        if self.is_dropped and not self.calls:
+            self.exploration.close()
 
 
 class Tools:
@@ -96,13 +121,13 @@ class Tools:
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
         self._lock = threading.Lock()
-        self._opened: Recent[str, _Opened] = Recent(OPEN, lambda old: old.exploration.close())
-        self._ids: list[str] = []
+        self._opened: Recent[str, _Opened] = Recent(OPEN, _Opened.drop)
+        self._count = 0  # programs that were ever opened
 
     def close(self) -> None:
         """End all compiler processes."""
-        for name in self._ids:
-            if opened := self._opened.get(name):
+        for number in range(1, self._count + 1):
+            if opened := self._opened.get(f"program{number}"):
                 opened.exploration.close()
 
     def list_tasks(self) -> list[Answer]:
@@ -119,22 +144,32 @@ class Tools:
             for task in tasks
         ]
 
-    def open_program(self, path: str, task: str) -> Answer:
-        """Open a file of an allowed folder in a task; return the program's id, its first state and costs."""
+    def open_program(self, path: str, task: str, arguments: Sequence[str] = ()) -> Answer:
+        """Open a file of an allowed folder in a task; return the program's id, its first state and costs.
+
+        `arguments` are options of the file's compiler: -IFOLDER, -DNAME=VALUE, -UNAME, -std=STANDARD.
+        Relative folders begin in the first allowed one.
+        """
         file = str(self._folders.to_read(path))
+        for word in arguments:
+            if not ARGUMENTS.fullmatch(word):
+                raise InputError(f"argument {word!r}: expected -IFOLDER, -DNAME=VALUE, -UNAME, -std=STANDARD")
         opened_task = load_task(task)
-        loaded = opened_task.source().load(file)
-        exploration = Exploration(opened_task, loaded.program, limits=LIMITS)
+        with closing(Worker(LIMITS)) as worker:
+            load = opened_task.source().load
+            program = worker.call(load, file, tuple(arguments), self._folders.folders[0]).program
+        exploration = Exploration(opened_task, program, limits=LIMITS)
         with self._lock:
-            name = f"program{len(self._ids) + 1}"
-            self._ids.append(name)
-            self._opened.put(name, _Opened(exploration, file))
+            self._count += 1
+            name = f"program{self._count}"
+            self._opened.put(name, _Opened(exploration, (file, *arguments)))
         goal = opened_task.objective().name
-        return {
-            "program": name,
-            **_described(exploration, exploration.root),
-            "baselines": {goal: exploration.baselines(goal)},
-        }
+        with self._using(name):
+            return {
+                "program": name,
+                **_described(exploration, exploration.root),
+                "baselines": {goal: exploration.baselines(goal)},
+            }
 
     def legal_actions(
         self, program: str, state: str, site: str = WHOLE_PROGRAM, contains: str = "", page: int = 1
@@ -144,40 +179,48 @@ class Tools:
         An empty site is the whole program. `contains` filters the entries by text.
         """
         whole_number_in("page", page, 1)
-        exploration, found = self._state(program, state)
-        sites = exploration.sites(found)
-        legal = [one for one in exploration.legal(found, site) if contains in one.entry]
+        with self._using(program, state) as (opened, found):
+            sites = opened.exploration.sites(found)
+            if site and site not in sites:
+                raise UnknownName.among("site", site, sites)
+            legal = [one for one in opened.exploration.legal(found, site) if contains in one.entry]
+            task = opened.exploration.task
+        shown = legal[PAGE * (page - 1) : PAGE * page]
         return {
             "sites": [name for name in sites if name][:PAGE],
             "site_count": sum(map(bool, sites)),
-            "entries": [one.entry for one in legal[PAGE * (page - 1) : PAGE * page]],
+            "entries": [
+                {"entry": one.entry, "effect": task.describe(task.actions[one.index])} for one in shown
+            ],
             "entry_count": len(legal),
             "pages": -(-len(legal) // PAGE),
         }
 
     def apply(self, program: str, state: str, entry: str) -> Answer:
         """Apply an entry of legal_actions in a state; return the new state, or the compiler's failure."""
-        exploration, found = self._state(program, state)
-        before = exploration.costs(found)
-        edge = exploration.apply(found, entry)
-        if edge.target is None:
-            return {"failed": edge.error, "next": "the state is unchanged; apply another entry"}
-        after = _described(exploration, exploration.states[edge.target])
+        with self._using(program, state) as (opened, found):
+            exploration = opened.exploration
+            before = exploration.costs(found)
+            edge = exploration.apply(found, entry)
+            if edge.target is None:
+                return {"failed": edge.error, "next": "the state is unchanged; apply another entry"}
+            after = _described(exploration, exploration.states[edge.target])
         changes = {name: cost - before[name] for name, cost in after["costs"].items() if name in before}
         return {**after, "changed": not edge.idle, "cost_changes": changes, "seconds": edge.seconds}
 
     def observe(self, program: str, state: str, observation: str = "", since: str = "") -> str:
         """Return an observation as text; with the state `since`, only the changes from that state."""
-        exploration, found = self._state(program, state)
-        what = exploration.task.observation(observation or None)
-        old = self._state(program, since)[1] if since else None
-        before = None if old is None else exploration.observe(old, what.name)
-        return observed_text(what, exploration.observe(found, what.name), before)
+        with self._using(program, state) as (opened, found):
+            exploration = opened.exploration
+            what = exploration.task.observation(observation or None)
+            old = exploration.observe(_known(exploration, since), what.name) if since else None
+            return observed_text(what, exploration.observe(found, what.name), old)
 
     def measure(self, program: str, state: str, objective: str) -> Answer:
         """Measure a state's cost by an objective, and the baselines' costs."""
-        exploration, found = self._state(program, state)
-        return {"cost": exploration.cost(found, objective), "baselines": exploration.baselines(objective)}
+        with self._using(program, state) as (opened, found):
+            cost = opened.exploration.cost(found, objective)
+            return {"cost": cost, "baselines": opened.exploration.baselines(objective)}
 
     def search(
         self,
@@ -193,15 +236,16 @@ class Tools:
             raise InputError(f"seconds={seconds}: expected a number above 0, at most {MOST_SECONDS:g}")
         if evaluations is not None and not 1 <= evaluations <= MOST_EVALUATIONS:
             raise InputError(f"evaluations={evaluations}: expected a number from 1 to {MOST_EVALUATIONS}")
-        exploration, found = self._state(program, state)
         budget = Budget(seconds, evaluations)
-        best = exploration.search(found, budget, objective=objective or None, method=method)
-        return {**_described(exploration, best), "states_known": len(exploration.states)}
+        with self._using(program, state) as (opened, found):
+            exploration = opened.exploration
+            best = exploration.search(found, budget, objective=objective or None, method=method)
+            return {**_described(exploration, best), "states_known": len(exploration.states)}
 
     def validate(self, program: str, state: str) -> Answer:
         """Replay a state in new processes, and compare the program's behaviour if it can be run."""
-        exploration, found = self._state(program, state)
-        validation = exploration.validate(found)
+        with self._using(program, state) as (opened, found):
+            validation = opened.exploration.validate(found)
         return {
             "failure": str(validation.failure or ""),
             "checks": list(validation.checks),
@@ -210,34 +254,44 @@ class Tools:
 
     def save(self, program: str, state: str, path: str) -> Answer:
         """Write a state to a new file of an allowed folder; the suffix is the format, .jsonl the result."""
-        exploration, found = self._state(program, state)
         file = self._folders.to_write(path)
-        if file.suffix == ".jsonl":
-            row = exploration.result(found, source=(self._at(program).source,))
-            data = {file: row.to_json().encode() + b"\n"}
-        else:
-            beside = exploration.task.files.written_beside.get(file.suffix, ())
-            data = {file.with_suffix(one): exploration.emitted(found, one) for one in (file.suffix, *beside)}
+        with self._using(program, state) as (opened, found):
+            exploration = opened.exploration
+            if file.suffix == ".jsonl":
+                row = exploration.result(found, source=opened.source)
+                data = {file: row.to_json().encode() + b"\n"}
+            else:
+                beside = exploration.task.files.written_beside.get(file.suffix, ())
+                suffixes = (file.suffix, *beside)
+                data = {file.with_suffix(one): exploration.emitted(found, one) for one in suffixes}
         for other in data:
             self._folders.to_write(str(other))
         for other, content in data.items():
             write_atomically(other, content)
         return {"written": {str(other): len(content) for other, content in data.items()}}
 
-    def _at(self, program: str) -> _Opened:
+    @contextmanager
+    def _using(self, program: str, digest: str = "") -> Iterator[tuple[_Opened, State]]:
+        """Yield an open program and one of its states, by default the first; it stays open meanwhile."""
         with self._lock:
             opened = self._opened.get(program)
-        if opened is None:
-            raise InputError(
-                f"no open program {program!r}; open_program returns an id; the last {OPEN} are valid"
-            )
-        return opened
+            if opened is None:
+                raise InputError(
+                    f"no open program {program!r}; open_program returns an id; the last {OPEN} are valid"
+                )
+            opened.calls += 1
+        try:
+            yield opened, _known(opened.exploration, digest) if digest else opened.exploration.root
+        finally:
+            with self._lock:
+                opened.calls -= 1
+                opened.close_if_unused()
 
-    def _state(self, program: str, digest: str) -> tuple[Exploration, State]:
-        exploration = self._at(program).exploration
-        if digest not in exploration.states:
-            raise UnknownName.among("state", digest, exploration.states)
-        return exploration, exploration.states[digest]
+
+def _known(exploration: Exploration, digest: str) -> State:
+    if digest not in exploration.states:
+        raise UnknownName.among("state", digest, exploration.states)
+    return exploration.states[digest]
 
 
 def _described(exploration: Exploration, state: State) -> Answer:

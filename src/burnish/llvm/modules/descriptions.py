@@ -32,7 +32,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "scc-oz-module-inliner": "Inline for size, callees first, and simplify each caller as -Oz does",
     "inliner-wrapper": "Inline callees first, by cost: {0}; simplify each caller after it",
     "module-inline": "Inline the most profitable calls of the module first, by cost: {0}",
-    "outline": "Replace code that repeats by calls of a new function; {0} counts as instructions",
+    "outline": "Replace code that repeats by calls of a new function; the cost of a call: {0}",
     "clang": "Run the whole pipeline of clang at this level",
     "clang<Oz;inline-threshold=0>": "Run clang's -Oz pipeline; inline only what gets smaller at once",
     "clang<Oz;inline-threshold=25>": "Run clang's -Oz pipeline; inline with a threshold of 25",
@@ -144,7 +144,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "hoist-common": "Move computations on all paths from a branch before the branch",
     "hoist-common<no-free>": "The same as hoist-common, without computations that cost nothing",
     "sink-common": "Move code that ends several blocks after them, once",
-    "frame-pointer": "Use a frame pointer in functions with at least {0}: less unwind information",
+    "frame-pointer": "Use a frame pointer in functions with many calls ({0}): less unwind information",
     "no-jump-tables": "Compile switches to comparisons, without tables",
     "no-minsize": "Optimize for size less strictly, in functions without a frame pointer",
     # on loops
