@@ -41,7 +41,7 @@ METHOD = "explorer"  # the method in results of explorations
 class State:
     """One state of the program."""
 
-    digest: str
+    digest: str  # where the compiler asks, of the question, too
     trace: Trace  # the first known trace to it
 
 
@@ -314,6 +314,8 @@ class Exploration:
         The row is not verified: see `validate`.
         """
         goal = self.task.objective(objective).name
+        with self._session(state) as session:
+            digest = session.digest()
         return Result(
             task=self.task.id,
             program=self.program.name,
@@ -328,7 +330,7 @@ class Exploration:
             seconds=sum(edge.seconds for edge in self.edges.values()),
             toolchain=toolchain(self.task),
             options=self.task.options,
-            state=state.digest,
+            state=digest,
             source=tuple(source),
         )
 
