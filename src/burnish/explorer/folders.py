@@ -1,11 +1,17 @@
-"""Folders whose files may be read and written; no other path is used."""
+"""Folders whose files may be read and written, and programs from such files."""
 
 from __future__ import annotations
 
+import math
+import resource
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.program_source import ProgramSource
+from burnish.workers.worker import Limits, Worker
 
 
 class Folders:
@@ -56,3 +62,24 @@ class Folders:
         if not path.parent.is_dir():
             raise InputError(f"{text}: its folder does not exist; give a path in an existing folder")
         return path
+
+
+def load(
+    source: ProgramSource, file: Path, arguments: Sequence[str], folder: Path, limits: Limits
+) -> Program:
+    """Read a program in a process with limits; relative paths in `arguments` begin in `folder`.
+
+    Raises:
+        InputError: the file is not a program of this source.
+        CompilerCrash: the front end crashes, or exceeds a limit.
+    """
+    with closing(Worker(limits)) as worker:
+        named = str(file), tuple(arguments), folder
+        program: Program = worker.call(_load, source, limits.deadline_seconds, *named)
+        return program
+
+
+def _load(source: ProgramSource, seconds: float, *named: object) -> Program:
+    # the front end is a process of its own, which lives on if this one is killed
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+    return source.load(*named).program  # type: ignore[arg-type]

@@ -17,12 +17,12 @@ from burnish.core.recent import Recent
 from burnish.core.registry import load_task, task_names
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.explorer.exploration import Exploration, State
-from burnish.explorer.folders import Folders
+from burnish.explorer.folders import Folders, load
 from burnish.explorer.texts import observed_text
 from burnish.files import write_atomically
 from burnish.search import DEFAULT, Budget
 from burnish.workers import landlock
-from burnish.workers.worker import GIB, Limits, Worker
+from burnish.workers.worker import GIB, Limits
 
 try:
     from mcp.server import MCPServer
@@ -150,19 +150,17 @@ class Tools:
         `arguments` are options of the file's compiler: -IFOLDER, -DNAME=VALUE, -UNAME, -std=STANDARD.
         Relative folders begin in the first allowed one.
         """
-        file = str(self._folders.to_read(path))
+        file = self._folders.to_read(path)
         for word in arguments:
             if not ARGUMENTS.fullmatch(word):
                 raise InputError(f"argument {word!r}: expected -IFOLDER, -DNAME=VALUE, -UNAME, -std=STANDARD")
         opened_task = load_task(task)
-        with closing(Worker(LIMITS)) as worker:
-            load = opened_task.source().load
-            program = worker.call(load, file, tuple(arguments), self._folders.folders[0]).program
+        program = load(opened_task.source(), file, arguments, self._folders.folders[0], LIMITS)
         exploration = Exploration(opened_task, program, limits=LIMITS)
         with self._lock:
             self._count += 1
             name = f"program{self._count}"
-            self._opened.put(name, _Opened(exploration, (file, *arguments)))
+            self._opened.put(name, _Opened(exploration, (str(file), *arguments)))
         goal = opened_task.objective().name
         with self._using(name):
             return {

@@ -1,6 +1,6 @@
 """Limits of a process's files by Landlock, a part of Linux since 5.13; they cannot be taken back.
 
-The kernel checks each file that is opened, after all links, whoever names it: an `#include`, `#embed` or
+The kernel checks each file that is opened, after all links: one of an `#include`, `#embed` or
 `.incbin` line, a program that is run. Programs that the process starts have the same limits.
 """
 
@@ -73,10 +73,10 @@ def restrict(folders: Iterable[Path], scratch: Path) -> None:
 def _system_paths() -> list[Path]:
     """Return the paths of Python, the compilers and their headers, without a user's data."""
     here = [path for path in sys.path if path and not Path.cwd().is_relative_to(Path(path).resolve())]
-    package = Path(__file__).parents[1]
     system = "/usr /lib /lib32 /lib64 /bin /sbin /etc/ld.so.cache /etc/ld.so.preload"
     devices = "/dev/zero /dev/urandom /dev/random /sys/devices/system /proc/cpuinfo /proc/meminfo"
-    return [*map(Path, (sys.prefix, sys.base_prefix, *here, package, *system.split(), *devices.split()))]
+    named = (sys.prefix, sys.base_prefix, *here, *system.split(), *devices.split())
+    return [Path(__file__).parents[1], *map(Path, named)]
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:
