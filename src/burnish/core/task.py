@@ -184,6 +184,12 @@ class Task:
         return tuple(f"burnish/{title}-v{self.version}" for title in titles)
 
     @property
+    def text_id(self) -> str:
+        """The id of its environment in text, such as 'burnish/LoopNestsText-v0'."""
+        name, _, version = self.gymnasium_ids[0].rpartition("-")
+        return f"{name}Text-{version}"
+
+    @property
     def unoptimized(self) -> str:
         """The baseline that does nothing: the first one."""
         return next(iter(self.baselines))

@@ -168,6 +168,28 @@ class Env(gymnasium.Env[Any, int]):
             self._steps += 1
         return self.step(actions[-1])
 
+    def pass_step(self, *, ends: bool = False) -> Next:
+        """Count a step without an action; if the episode ends with it, or `ends`, measure the cost."""
+        session, self._mask = self.session, self._mask.copy()  # users keep the one of the last step
+        self._steps += 1
+        last = self.max_steps is not None and self._steps >= self.max_steps
+        cost = None
+        try:
+            if (last or ends) and not self.dense:
+                cost = session.measure(self.objective.name)
+        except CompilerCrash as error:
+            self._mask = self._choice.nothing()
+            said = {"error": str(error), "failure": type(error).__name__}
+            if self._log:
+                self._log.end("crashed", str(error))
+            return self._last, self._failure_reward(error), True, False, self._info(None) | said
+        reward = 0.0 if cost is None else self._reward.of(self._cost, cost, self._unit)
+        self._cost = self._cost if cost is None else cost
+        if self._log and (ends or last):
+            self._log.end("terminated" if ends else "truncated")
+        shown = self._cost if ends or last or self.dense else None
+        return self._last, reward, ends, last and not ends, self._info(shown)
+
     def begin_reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> Callable[[], First]:

@@ -6,5 +6,4 @@ folders       paths that may be read and written
 mcp_server    explorations for language models, by the Model Context Protocol
 server        the page of burnish explore: JSON for page/
 state_tree    the tree that the page shows
-texts         states as short texts
 """

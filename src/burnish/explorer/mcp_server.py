@@ -15,10 +15,10 @@ from burnish.core.argument_checks import whole_number_in
 from burnish.core.errors import BurnishError, InputError, MissingTool, UnknownName, install
 from burnish.core.recent import Recent
 from burnish.core.registry import load_task, task_names
+from burnish.core.texts import observed_text
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.explorer.exploration import Exploration, State
 from burnish.explorer.folders import Folders, load
-from burnish.explorer.texts import observed_text
 from burnish.files import write_atomically
 from burnish.search import DEFAULT, Budget
 from burnish.workers import landlock
@@ -212,7 +212,8 @@ class Tools:
             exploration = opened.exploration
             what = exploration.task.observation(observation or None)
             old = exploration.observe(_known(exploration, since), what.name) if since else None
-            return observed_text(what, exploration.observe(found, what.name), old)
+            seen, listing = exploration.observe(found, what.name), exploration.task.shown.listing
+            return observed_text(what, seen, old, listing=listing)
 
     def measure(self, program: str, state: str, objective: str) -> Answer:
         """Measure a state's cost by an objective, and the baselines' costs."""
