@@ -151,12 +151,14 @@ def test_errors_say_what_was_expected(tools: Tools) -> None:
             ("open_program", {"path": "matrix.c", "task": "llvm_pases"}, "did you mean 'llvm_passes'"),
             ("open_program", {"path": "matrix.c", "task": "loop_nests"}, "expected"),
             ("open_program", {"path": "own.c", "task": "llvm_passes"}, "'sizes.h' file not found"),
+            ("open_program", {"path": "own.c", "task": "llvm_passes"}, "arguments=['-Iinclude'"),
             ("open_program", {"path": "own.c", "task": "llvm_passes", "arguments": ["-fplugin=x"]}, "-DNAME"),
             ("legal_actions", {**here, "page": 0}, "page"),
             ("legal_actions", {**here, "site": "transpos"}, "did you mean"),
             ("apply", {**here, "entry": "mem3reg"}, "did you mean 'mem2reg'"),
             ("apply", {"program": "program9", "state": "", "entry": "mem2reg"}, "open_program returns"),
             ("observe", {**here, "observation": "irr"}, "did you mean 'ir'"),
+            ("observe", {**here, "site": "transpos"}, "did you mean"),
             ("observe", {**here, "since": "nowhere"}, "no state named 'nowhere'"),
             ("measure", {**here, "objective": "bytes"}, "no objective named 'bytes'"),
             ("search", {**here, "seconds": 301}, "at most 300"),
@@ -171,6 +173,20 @@ def test_errors_say_what_was_expected(tools: Tools) -> None:
             assert part in await refused(tool, **named), (tool, named)
 
     talk(make_server(tools), session)
+
+
+def test_one_site_is_observed(tools: Tools) -> None:
+    opened = tools.open_program("hash_table.c", "llvm_passes")
+    program, state = opened["program"], opened["state"]
+    sites = tools.legal_actions(program, state)["sites"]
+    assert len(sites) > 1
+    for site in sites:
+        text = tools.observe(program, state, site=site)
+        assert text.count("define ") == 1
+        assert f"@{site}(" in text
+        then = tools.apply(program, state, f"{site}: mem2reg")["state"]
+        changed = tools.observe(program, then, since=state)
+        assert changed in (tools.observe(program, then, since=state, site=site), "ir is unchanged")
 
 
 def test_arguments_of_the_compiler_begin_in_the_folder(tools: Tools) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from burnish.core.errors import UnknownName
 from burnish.core.listing import Listing, Section, whole
 from burnish.core.objective import GraphArrays, Observation
 from burnish.core.view import Observed
@@ -22,6 +23,7 @@ def observed_text(
     before: Observed | None = None,
     *,
     listing: Listing | None = None,
+    site: str = "",
     most: int = MOST_CHARACTERS,
 ) -> str:
     """Return an observation as text; with `before`, only its changes since that observation.
@@ -32,14 +34,18 @@ def observed_text(
         before: Its value in an earlier state.
         listing: How people read the task's text: if it is this one, noise is left out, and lines that differ
             only in renumbered names are unchanged.
+        site: Show only the part of this name, a function for example; "" for all.
         most: Characters after which the text is cut.
+
+    Raises:
+        UnknownName: the text has no such part.
     """
     if listing is None or listing.observation != observation.name:
         listing = Listing(observation.name, whole)
-    now = listing.sections(_whole_text(observation, seen), False)
+    now = _sections(listing, _whole_text(observation, seen), site)
     if before is None:
         return cut("\n".join(line for section in now for line in section.lines), most)
-    old = listing.sections(_whole_text(observation, before), False)
+    old = _sections(listing, _whole_text(observation, before), site)
     return cut("\n".join(_changes(old, now, listing)) or f"{observation.name} is unchanged", most)
 
 
@@ -69,6 +75,18 @@ def _changes(before: list[Section], after: list[Section], listing: Listing) -> I
                     continue
                 yield from (f"-{line}" for line in lines[0][start:end])
                 yield from (f"+{line}" for line in lines[1][low:high])
+
+
+def _sections(listing: Listing, text: str, site: str) -> list[Section]:
+    sections = listing.sections(text, False)
+    if not site:
+        return sections
+    found = [section for section in sections if section.name == site]
+    if not found:
+        raise UnknownName.among(
+            f"part of {listing.observation}", site, [one.name for one in sections if one.name]
+        )
+    return found
 
 
 def _without_numbers(line: str, listing: Listing) -> str:

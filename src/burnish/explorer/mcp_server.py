@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from burnish.core.argument_checks import whole_number_in
-from burnish.core.errors import BurnishError, InputError, MissingTool, UnknownName, install
+from burnish.core.errors import BurnishError, CompileError, InputError, MissingTool, UnknownName, install
 from burnish.core.recent import Recent
 from burnish.core.registry import load_task, task_names
 from burnish.core.texts import observed_text
@@ -36,6 +36,9 @@ MOST_EVALUATIONS = 10_000  # of one search
 PAGE = 50  # legal actions in an answer
 LIMITS = Limits(deadline_seconds=30.0, memory_bytes=2 * GIB)
 ARGUMENTS = re.compile(r"-[IDU].+|-std=.+")  # a model's own, which load no code and name no output
+OPTIONS = (
+    "If its build gives options, give them, too: arguments=['-Iinclude', '-DNAME']; generate headers first."
+)
 RULES = """Optimize programs with real compilers. First call open_program; it returns the first state.
 Then call legal_actions, and apply one of its entries: the answer has the new state and its costs.
 Lower costs are better. Any earlier state may be used again. A search may begin in any state."""
@@ -155,7 +158,10 @@ class Tools:
             if not ARGUMENTS.fullmatch(word):
                 raise InputError(f"argument {word!r}: expected -IFOLDER, -DNAME=VALUE, -UNAME, -std=STANDARD")
         opened_task = load_task(task)
-        program = load(opened_task.source(), file, arguments, self._folders.folders[0], LIMITS)
+        try:
+            program = load(opened_task.source(), file, arguments, self._folders.folders[0], LIMITS)
+        except CompileError as error:
+            raise CompileError(f"{error}\n{OPTIONS}") from None
         exploration = Exploration(opened_task, program, limits=LIMITS)
         with self._lock:
             self._count += 1
@@ -206,14 +212,21 @@ class Tools:
         changes = {name: cost - before[name] for name, cost in after["costs"].items() if name in before}
         return {**after, "changed": not edge.idle, "cost_changes": changes, "seconds": edge.seconds}
 
-    def observe(self, program: str, state: str, observation: str = "", since: str = "") -> str:
-        """Return an observation as text; with the state `since`, only the changes from that state."""
+    def observe(
+        self, program: str, state: str, observation: str = "", since: str = "", site: str = ""
+    ) -> str:
+        """Return an observation as text; with the state `since`, only the changes from that state.
+
+        By default it is the text in which people compare states. `site` selects its part, such as a function.
+        """
         with self._using(program, state) as (opened, found):
             exploration = opened.exploration
-            what = exploration.task.observation(observation or None)
+            listing = exploration.task.shown.listing
+            default = listing.observation if listing else None
+            what = exploration.task.observation(observation or default)
             old = exploration.observe(_known(exploration, since), what.name) if since else None
-            seen, listing = exploration.observe(found, what.name), exploration.task.shown.listing
-            return observed_text(what, seen, old, listing=listing)
+            seen = exploration.observe(found, what.name)
+            return observed_text(what, seen, old, listing=listing, site=site)
 
     def measure(self, program: str, state: str, objective: str) -> Answer:
         """Measure a state's cost by an objective, and the baselines' costs."""
