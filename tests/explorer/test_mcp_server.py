@@ -17,6 +17,7 @@ import pytest
 
 from burnish.core.errors import CompilerTimeout, InputError, MissingTool
 from burnish.core.registry import load_task
+from burnish.core.result import Result
 from burnish.explorer.folders import Folders
 from burnish.workers import landlock
 from burnish.workers.worker import Limits
@@ -189,10 +190,14 @@ def test_one_site_is_observed(tools: Tools) -> None:
         assert changed in (tools.observe(program, then, since=state, site=site), "ir is unchanged")
 
 
-def test_arguments_of_the_compiler_begin_in_the_folder(tools: Tools) -> None:
+def test_arguments_of_the_compiler_begin_in_the_folder(tools: Tools, folder: Path) -> None:
     opened = tools.open_program("own.c", "llvm_passes", ["-Iheaders", "-DMORE=4"])
-    seen = tools.observe(opened["program"], opened["state"], "ir")
-    assert "7" in seen
+    here = opened["program"], opened["state"]
+    assert "ret i32 7" in tools.observe(*here, "ir")
+    tools.save(*here, "own.jsonl")
+    row = Result.from_json((folder / "own.jsonl").read_text())
+    again = load_task("llvm_passes").source().load(row.source[0], row.source[1:]).program
+    assert again.digest == row.digest
 
 
 def test_question_moves_on_even_if_the_answer_changes_nothing(tools: Tools) -> None:

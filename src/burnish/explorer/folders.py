@@ -64,22 +64,20 @@ class Folders:
         return path
 
 
-def load(
-    source: ProgramSource, file: Path, arguments: Sequence[str], folder: Path, limits: Limits
-) -> Program:
-    """Read a program in a process with limits; relative paths in `arguments` begin in `folder`.
+def load(source: ProgramSource, file: Path, arguments: Sequence[str], limits: Limits) -> Program:
+    """Read a program, with its compiler's arguments, in a process with limits.
 
     Raises:
         InputError: the file is not a program of this source.
         CompilerCrash: the front end crashes, or exceeds a limit.
     """
     with closing(Worker(limits)) as worker:
-        named = str(file), tuple(arguments), folder
-        program: Program = worker.call(_load, source, limits.deadline_seconds, *named)
+        named = limits.deadline_seconds, str(file), tuple(arguments)
+        program: Program = worker.call(_load, source, *named)
         return program
 
 
-def _load(source: ProgramSource, seconds: float, *named: object) -> Program:
+def _load(source: ProgramSource, seconds: float, file: str, arguments: Sequence[str]) -> Program:
     # the front end is a process of its own, which lives on if this one is killed
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
-    return source.load(*named).program  # type: ignore[arg-type]
+    return source.load(file, arguments).program

@@ -157,9 +157,11 @@ class Tools:
         for word in arguments:
             if not ARGUMENTS.fullmatch(word):
                 raise InputError(f"argument {word!r}: expected -IFOLDER, -DNAME=VALUE, -UNAME, -std=STANDARD")
+        begin = self._folders.folders[0]  # of relative folders, here and when a result is replayed
+        arguments = [f"-I{begin / word[2:]}" if word.startswith("-I") else word for word in arguments]
         opened_task = load_task(task)
         try:
-            program = load(opened_task.source(), file, arguments, self._folders.folders[0], LIMITS)
+            program = load(opened_task.source(), file, arguments, LIMITS)
         except CompileError as error:
             raise CompileError(f"{error}\n{OPTIONS}") from None
         exploration = Exploration(opened_task, program, limits=LIMITS)
