@@ -19,8 +19,9 @@ wanted = ("into registers", "redundant", "fewer or simpler", "Merge blocks", "wi
 plan = [name for words in wanted for name, text in listed if words in text]
 for name in [*plan, "stop"]:
     message, reward, terminated, truncated, info = env.step(f"Its text is promising.\nAction: {name}")
-    total += float(reward)
-    if reward > 0:
+    gained = float(reward)
+    total += gained
+    if gained > 0:
         print(" ".join(message.splitlines()[:2]))
     if terminated or truncated:
         break

@@ -41,7 +41,8 @@ OPTIONS = (
 )
 RULES = """Optimize programs with real compilers. First call open_program; it returns the first state.
 Then call legal_actions, and apply one of its entries: the answer has the new state and its costs.
-Lower costs are better. Any earlier state may be used again. A search may begin in any state."""
+Lower costs are better; call measure for objectives that an answer leaves out.
+Any earlier state may be used again. A search may begin in any state."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 Answer = dict[str, Any]
@@ -245,7 +246,7 @@ class Tools:
         objective: str = "",
         method: str = DEFAULT,
     ) -> Answer:
-        """Search from a state within seconds and evaluations; return the best state."""
+        """Search from a state within seconds and evaluations; return the best state and its cost."""
         if not 0 < seconds <= MOST_SECONDS:
             raise InputError(f"seconds={seconds}: expected a number above 0, at most {MOST_SECONDS:g}")
         if evaluations is not None and not 1 <= evaluations <= MOST_EVALUATIONS:
@@ -253,8 +254,15 @@ class Tools:
         budget = Budget(seconds, evaluations)
         with self._using(program, state) as (opened, found):
             exploration = opened.exploration
-            best = exploration.search(found, budget, objective=objective or None, method=method)
-            return {**_described(exploration, best), "states_known": len(exploration.states)}
+            goal = exploration.task.objective(objective or None).name
+            best = exploration.search(found, budget, objective=goal, method=method)
+            return {
+                **_described(exploration, best),
+                "objective": goal,
+                "cost": exploration.cost(best, goal),
+                "cost_before": exploration.cost(found, goal),
+                "states_known": len(exploration.states),
+            }
 
     def validate(self, program: str, state: str) -> Answer:
         """Replay a state in new processes, and compare the program's behaviour if it can be run."""
