@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,19 @@ def test_gymnasium_accepts_it_and_makes_vectors() -> None:
     assert rewards[0] > 0
     assert rewards[1] == 0
     several.close()
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_log_has_the_actions_and_how_the_episode_ended(tmp_path: Path) -> None:
+    env = made("llvm_passes", log=tmp_path / "log.jsonl", max_steps=2)
+    for answers in (["mem2reg", "stop"], ["bogus", "mem2reg"], ["mem2reg", "bogus"]):
+        env.reset(seed=0)
+        for answer in answers:
+            env.step(answer)
+    env.close()
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [row["trace"] for row in rows] == [["mem2reg"]] * 3
+    assert [row["ended"] for row in rows] == ["terminated", "truncated", "truncated"]
 
 
 @pytest.mark.parametrize(

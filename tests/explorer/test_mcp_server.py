@@ -193,6 +193,15 @@ def test_one_site_is_observed(tools: Tools) -> None:
         assert changed in (tools.observe(program, then, since=state, site=site), "ir is unchanged")
 
 
+def test_mangled_sites_have_titles(tools: Tools, folder: Path) -> None:
+    (folder / "area.cpp").write_text("int area(int a, int b) { return a * b; }\n")
+    opened = tools.open_program("area.cpp", "llvm_passes")
+    legal = tools.legal_actions(opened["program"], opened["state"])
+    assert legal["titles"] == {"_Z4areaii": "area(int, int)"}
+    plain = tools.open_program("hash_table.c", "llvm_passes")
+    assert tools.legal_actions(plain["program"], plain["state"])["titles"] == {}
+
+
 def test_arguments_of_the_compiler_begin_in_the_folder(tools: Tools, folder: Path) -> None:
     opened = tools.open_program("own.c", "llvm_passes", ["-Iheaders", "-DMORE=4"])
     here = opened["program"], opened["state"]

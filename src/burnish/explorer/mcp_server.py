@@ -183,7 +183,8 @@ class Tools:
     ) -> Answer:
         """List the sites of a state and the entries that are legal at one site, a page at a time.
 
-        An empty site is the whole program. `contains` filters the entries by text.
+        An empty site is the whole program. `contains` filters the entries by text. `titles` has the sites'
+        names as people read them, if these are others.
         """
         whole_number_in("page", page, 1)
         with self._using(program, state) as (opened, found):
@@ -193,8 +194,11 @@ class Tools:
             legal = [one for one in opened.exploration.legal(found, site) if contains in one.entry]
             task = opened.exploration.task
         shown = legal[PAGE * (page - 1) : PAGE * page]
+        named = [name for name in sites if name][:PAGE]
+        title = task.shown.listing.title if task.shown.listing else str
         return {
-            "sites": [name for name in sites if name][:PAGE],
+            "sites": named,
+            "titles": {name: title(name) for name in named if title(name) != name},
             "site_count": sum(map(bool, sites)),
             "entries": [
                 {"entry": one.entry, "effect": task.describe(task.actions[one.index])} for one in shown
