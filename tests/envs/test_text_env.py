@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.errors import InputError, UnknownName
@@ -212,6 +212,7 @@ def test_grammar_of_answers(answer: str, action: str) -> None:
     assert parse(answer) == action
 
 
+@settings(max_examples=30)
 @given(st.text())
 def test_any_answer_is_read(answer: str) -> None:
     assert parse(f"{answer}\nAction: gvn") == "gvn"

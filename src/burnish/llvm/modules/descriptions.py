@@ -84,7 +84,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "jump-threading<threshold=2>": "Thread jumps, duplicating two instructions at most",
     "jump-threading<threshold=12>": "Thread jumps, duplicating 12 instructions at most",
     "lcssa": "Give values that leave a loop a phi at its exit",
-    "libcalls-shrinkwrap": "Call mathematical functions only if their result or error is needed",
+    "libcalls-shrinkwrap": "Call mathematical functions without used results only where they may set errno",
     "load-store-vectorizer": "Merge adjacent loads and stores into vectors",
     "loop-data-prefetch": "Prefetch the data of later iterations",
     "loop-distribute": "Split a loop in two, so that one part can be vectorized",

@@ -79,7 +79,7 @@ _SKIPPED: dict[str, str] = {
     "consthoist": "computes expensive constants once",
     "partially-inline-libcalls": "computes sqrt by an instruction where possible",
     "interleaved-access": "turns interleaved loads and stores into shuffles",
-    "x86-partial-reduction": "narrows vector sums to what x86 instructions add",
+    "x86-partial-reduction": "prepares vector sums for instructions that multiply and add",
     "codegenprepare": "moves address computations and casts to their uses",
     "x86-domain-reassignment": "moves integer computations to mask registers",
     "lrshrink": "moves instructions down to shorten live ranges",
