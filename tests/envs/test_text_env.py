@@ -150,7 +150,8 @@ def test_crash_ends_the_episode_and_is_told() -> None:
     message, reward, terminated, _, info = env.step("Action: segfault")
     assert terminated
     assert reward == -1
-    assert "The compiler failed at segfault" in message
+    assert message.startswith("Step 1 of")
+    assert ": segfault\nThe compiler failed: " in message
     assert info["failure"] == "CompilerCrash"
     env.close()
 

@@ -137,13 +137,14 @@ class TextEnv(gymnasium.Env[str, str]):
             message = [self._headed(self._unusable(text)), *self._measured(info)]
             reward += self._illegal_reward
             return self._ended(message, reward, terminated, truncated, info)
-        before, old = self._seen, self._cost
+        before = self._seen
         self._seen, reward, terminated, truncated, info = self.env.step(number)
         if "error" in info:
-            message = [self._headed(f"The compiler failed at {text}: {info['error']}")]
-            return self._ended(message, reward, terminated, truncated, info)
-        applied = self.env.trace[-1] if self.env.trace else ""
-        message = [self._headed(applied), *self._measured(info, old), "", "Changes:", self._text_of(before)]
+            return self._ended(
+                [self._headed(text), *self._measured(info)], reward, terminated, truncated, info
+            )
+        applied = self.env.trace[-1]
+        message = [self._headed(applied), *self._measured(info), "", "Changes:", self._text_of(before)]
         return self._ended(message, reward, terminated, truncated, info | {"entry": applied})
 
     def render(self) -> str:
@@ -170,13 +171,15 @@ class TextEnv(gymnasium.Env[str, str]):
         most = self.env.max_steps
         return f"Step {self._steps}{f' of {most}' if most else ''}: {text}"
 
-    def _measured(self, info: dict[str, Any], old: float | None = None) -> list[str]:
-        """Return the line about the cost, if it was measured."""
+    def _measured(self, info: dict[str, Any]) -> list[str]:
+        """Return the line about the cost, if it was measured, or about the compiler's failure."""
+        if "error" in info:
+            return [f"The compiler failed: {info['error']}"]
         if "cost" not in info:
             return []
-        old, self._cost = self._cost if old is None else old, info["cost"]
-        change = f", {self._cost / old - 1:+.2%}" if self._cost != old else ", unchanged"
-        return [f"Cost: {self._cost:g}{change}."]
+        old, self._cost = self._cost, info["cost"]
+        change = f"{self._cost / old - 1:+.2%}" if self._cost != old else "unchanged"
+        return [f"Cost: {self._cost:g}, {change}."]
 
     def _text_of(self, before: Any = None) -> str:
         return observed_text(
