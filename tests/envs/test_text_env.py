@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +182,32 @@ def test_gymnasium_accepts_it_and_makes_vectors() -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copy_continues_the_episode(copied: Callable[[TextEnv], TextEnv]) -> None:
+    env = made("llvm_passes")
+    env.reset(seed=0)
+    env.step("mem2reg")
+    twin = copied(env)
+    assert twin.step("gvn")[:4] == env.step("gvn")[:4]
+    assert twin.env.trace == env.env.trace == ("mem2reg", "gvn")
+    twin.close()
+    env.close()
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_state_is_restored_and_explained() -> None:
+    env = made("llvm_passes")
+    env.reset(seed=0)
+    env.step("mem2reg")
+    state = env.env.state
+    env.step("gvn")
+    message, info = env.reset(options={"state": state})
+    assert info["cost"] == state.cost
+    assert f"Now: {state.cost:g}." in message
+    env.close()
+
+
+@pytest.mark.usefixtures("nothing_left")
 def test_log_has_the_actions_and_how_the_episode_ended(tmp_path: Path) -> None:
     env = made("llvm_passes", log=tmp_path / "log.jsonl", max_steps=2)
     for answers in (["mem2reg", "stop"], ["bogus", "mem2reg"], ["mem2reg", "bogus"]):
@@ -188,7 +217,7 @@ def test_log_has_the_actions_and_how_the_episode_ended(tmp_path: Path) -> None:
     env.close()
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [row["trace"] for row in rows] == [["mem2reg"]] * 3
-    assert [row["ended"] for row in rows] == ["terminated", "truncated", "truncated"]
+    assert [row["ended"] for row in rows] == ["stopped", "truncated", "truncated"]
 
 
 @pytest.mark.parametrize(

@@ -127,14 +127,15 @@ class TextEnv(gymnasium.Env[str, str]):
         self._steps += 1
         text = parse(action)
         if text.lower() == STOP:
-            _, reward, terminated, truncated, info = self.env.pass_step(ends=True)
+            _, reward, terminated, truncated, info = self.env.stop()
             return self._ended(
                 ["You have stopped.", *self._measured(info)], reward, terminated, truncated, info
             )
         number = self._number(text)
         if number is None:
+            why = self._unusable(text)
             _, reward, terminated, truncated, info = self.env.pass_step()
-            message = [self._headed(self._unusable(text)), *self._measured(info)]
+            message = [self._headed(why), *self._measured(info)]
             reward += self._illegal_reward
             return self._ended(message, reward, terminated, truncated, info)
         before = self._seen

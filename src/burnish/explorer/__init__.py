@@ -5,5 +5,6 @@ exploration   the states of one program, each opened again when it is needed
 folders       paths that may be read and written
 mcp_server    explorations for language models, by the Model Context Protocol
 server        the page of burnish explore: JSON for page/
+shell         the commands of burnish shell
 state_tree    the tree that the page shows
 """
