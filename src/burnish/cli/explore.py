@@ -147,6 +147,7 @@ def _listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen()  # the address is printed before the server runs
     except (OSError, OverflowError) as error:
         listener.close()
         raise InputError(f"--port {port}: {error}; expected a free port, or no --port") from None

@@ -158,8 +158,11 @@ def run_at(path: Path) -> TrainingRun | ResultFiles | None:
         return None
     if path.name == LOG or "iteration" in _first_line(path):
         return TrainingRun(path.parent)
-    if not _read(path)[0]:
-        raise InputError(f"{path}: the file has no complete line; expected {EXPECTED}")
+    found, whole = _read(path)
+    if not found:
+        raise InputError(
+            f"{path}: {'the file is empty' if whole else 'its only line is incomplete'}; expected {EXPECTED}"
+        )
     return ResultFiles(path, (path,))
 
 
