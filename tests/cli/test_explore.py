@@ -220,6 +220,7 @@ def test_program_at_another_path_is_opened(folder: Path) -> None:
     written(folder, row)
     with served("results.jsonl", "--program", "matrix.c") as (_, address):
         assert b"live/1/" in post(f"{address}api/open", '{"key": "0:0"}')
-    with served("results.jsonl") as (_, address), pytest.raises(urllib.error.HTTPError) as refusal:
-        post(f"{address}api/open", '{"key": "0:0"}')
-    assert b"gone.c" in refusal.value.read()
+    with served("results.jsonl") as (_, address):
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            post(f"{address}api/open", '{"key": "0:0"}')
+        assert b"gone.c" in refusal.value.read()
