@@ -44,7 +44,9 @@ def test_log_is_read_as_it_grows(tmp_path: Path) -> None:
     assert iterations(reader) == (True, [0, 1])
     log.write_text(lines(100, 1, 3))  # rewritten, and longer than before
     assert iterations(reader) == (True, [100, 1, 3])
-    log.write_text(lines(100, 1, 3) + "damaged\n[]\n" + lines(4))
+    log.write_text(lines(100, 1, 5))  # and of the same length
+    assert iterations(reader) == (True, [100, 1, 5])
+    log.write_text(lines(100, 1, 5) + "damaged\n[]\n" + lines(4))
     assert iterations(reader) == (False, [4])
 
 

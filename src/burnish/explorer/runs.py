@@ -116,6 +116,7 @@ class LogReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_bytes = 0
+        self._last = b""  # the last line that was read: it differs if the file was rewritten
 
     def news(self) -> tuple[bool, list[dict[str, Any]]]:
         """Return whether the log begins anew, as that of a resumed training does, and the new lines.
@@ -124,20 +125,17 @@ class LogReader:
         """
         try:
             with self._path.open("rb") as file:
-                again = file.seek(0, 2) < self._read_bytes
-                begin = 0 if again else self._read_bytes
-                file.seek(max(0, begin - 1))
+                file.seek(self._read_bytes - len(self._last))
+                again = file.read(len(self._last)) != self._last
+                if again:
+                    file.seek(0)
+                    self._read_bytes, self._last = 0, b""
                 content = file.read()
         except OSError:
             return False, []
-        if begin:
-            if content[:1] != b"\n":  # rewritten between two looks
-                self._read_bytes = 0
-                _, rows = self.news()
-                return True, rows
-            content = content[1:]
         content = content[: content.rfind(b"\n") + 1]
-        self._read_bytes = begin + len(content)
+        self._read_bytes += len(content)
+        self._last = (content.splitlines(keepends=True) or [self._last])[-1]
         rows = []
         for line in content.decode(errors="replace").split("\n"):
             with suppress(InputError):
