@@ -16,6 +16,7 @@ from tests.explorer.conftest import TOKEN, serving
 from tests.explorer.test_page import CHROMIUM
 from tests.explorer.test_runs_server import open_tree, written
 
+expect.set_options(timeout=60_000)  # milliseconds; only what never comes takes that long
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium: apt-get install chromium")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route, Router
@@ -25,6 +26,7 @@ from burnish.explorer.server import PAGE, SECURITY, answered, explorer_routes, f
 from burnish.explorer.state_tree import StateTree
 from burnish.learning.training.track import LARGE, shown
 
+Row = dict[str, Any]  # a line of a training's log
 LOOK_SECONDS = 0.5  # between two looks at the files; a training's iteration takes longer
 
 
@@ -113,17 +115,27 @@ class _Training:
         return StreamingResponse(self._news(request), media_type="text/event-stream", headers=SECURITY)
 
     async def _news(self, request: Request) -> AsyncIterator[str]:
-        log, rows, stamp = LogReader(self._run.log), list[dict[str, Any]](), self._run.stamp
-        first = True
-        while not (request.app.state.ends() or await request.is_disconnected()):
+        log, rows, names = LogReader(self._run.log), list[Row](), list[str]()
+        stamp: object = None  # so the first message makes the page read the files again
+        named = 0  # lines of the log when the names were chosen
+
+        def look() -> dict[str, Any] | None:
+            nonlocal rows, names, named, stamp
             again, new = log.news()
-            rows = [] if again else rows
-            begin = new[0]["iteration"] if new else 0
-            rows = [row for row in rows if row["iteration"] < begin or not new] + new  # resumed: rows anew
+            if again:
+                rows, named = [], 0
+            if new:  # a resumed training writes its last lines anew
+                begin = new[0]["iteration"]
+                rows = [row for row in rows if row["iteration"] < begin] + new
             changed, stamp = self._run.stamp != stamp, self._run.stamp
-            if first or again or new or changed:
-                first = False
-                news = {"again": again, "rows": new, "shown": shown(rows), "changed": changed}
+            if not (again or new or changed):
+                return None
+            if len(rows) > 1.1 * named:  # choosing takes a second for long logs
+                names, named = shown(rows), len(rows)
+            return {"again": again, "rows": new, "shown": names, "changed": changed}
+
+        while not (request.app.state.ends() or await request.is_disconnected()):
+            if news := await run_in_threadpool(look):
                 yield f"data: {json.dumps(news)}\n\n"
             await asyncio.sleep(LOOK_SECONDS)
 
