@@ -24,7 +24,7 @@ export function draw(figure, chart) {
   }
   for (const value of ticks(first, end, width / 110)) {
     const anchor = x(value) > width - 30 ? "end" : x(value) < left + 10 ? "start" : "middle";
-    picture.append(drawn("text", { x: x(value), y: height - 4, "text-anchor": anchor }, chart.xText ? chart.xText(value) : short(value)));
+    picture.append(drawn("text", { x: x(value), y: height - 4, "text-anchor": anchor }, chart.xText ? chart.xText(value) : short(value, end >= 1e4 ? 1e3 : 1e4)));
   }
   if (chart.mark !== undefined) picture.append(drawn("line", { x1: left, x2: width - right, y1: y(chart.mark), y2: y(chart.mark), class: "one" }));
   const line = (values, kind) => {
@@ -53,9 +53,9 @@ export function draw(figure, chart) {
 
 const yText = (value) => number(value).replace("-", "−");
 
-export function short(value) {
+export function short(value, thousands = 1e4) {
   const size = Math.abs(value);
-  for (const [least, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]])
+  for (const [least, letter] of [[1e9, "G"], [1e6, "M"], [thousands, "k"]])
     if (size >= least) return `${number(value / (letter === "k" ? 1e3 : least))}${letter}`;
   if (size && size < 1e-3) return value.toExponential(0).replace("-", "−");
   return number(value).replace("-", "−");
