@@ -7,6 +7,7 @@ mcp_server    explorations for language models, by the Model Context Protocol
 runs          trainings and results on disk
 runs_server   the page of finished runs: JSON for page/
 server        the page of burnish explore: JSON for page/
+shell         the commands of burnish shell
 state_tree    the tree that the page shows
 texts         states as short texts
 """
