@@ -4,6 +4,8 @@ changes       the differences of two states' texts
 exploration   the states of one program, each opened again when it is needed
 folders       paths that may be read and written
 mcp_server    explorations for language models, by the Model Context Protocol
+runs          trainings and results on disk
+runs_server   the page of finished runs: JSON for page/
 server        the page of burnish explore: JSON for page/
 shell         the commands of burnish shell
 state_tree    the tree that the page shows

@@ -138,7 +138,7 @@ class Exploration:
 
         Raises:
             IllegalAction: the action does not apply here.
-            UnknownName: there is no such action.
+            UnknownName: the action is unknown.
         """
         with self._lock:
             if known := self.edges.get((state.digest, text)):
@@ -245,7 +245,7 @@ class Exploration:
         At most GROWN traces are added. If the search finds nothing better, the given state is returned.
 
         Raises:
-            UnknownName: there is no such objective or search.
+            UnknownName: the objective or the search is unknown.
         """
         goal = self.task.objective(objective).name
         started = replace(self.task, open=partial(_open_after, self.task, state.trace), stages=())
@@ -302,7 +302,7 @@ class Exploration:
             return emitters[suffix](session, tuple(arguments), self.task.reference)
 
     def commandline(self, state: State) -> str:
-        """Return another tool's command that applies a state's trace; "" if there is no such command."""
+        """Return another tool's command that applies a state's trace; "" if no command can."""
         write = self.task.checks.commandline
         with suppress(InputError):  # raised if no tool can run one of the entries
             return write(state.trace) if write and state.trace else ""

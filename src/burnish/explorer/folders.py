@@ -51,7 +51,7 @@ class Folders:
         """Return the path of an existing file, or raise InputError."""
         path = self.inside(text)
         if not path.is_file():
-            raise InputError(f"{text}: there is no such file; give a path in {self.folders[0]}")
+            raise InputError(f"{text}: expected an existing file; give a path in {self.folders[0]}")
         return path
 
     def to_write(self, text: str) -> Path:

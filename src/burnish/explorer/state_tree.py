@@ -35,7 +35,7 @@ class StateTree:
     """The states of an exploration by one objective; all methods may be called from several threads."""
 
     def __init__(self, exploration: Exploration, objective: str | None = None) -> None:
-        """Take the program as the first node; the caller closes the exploration."""
+        """Take the program as the first node; `close` ends the exploration, too."""
         self.exploration = exploration
         self.goal = exploration.task.objective(objective)
         self.nodes: dict[str, Node] = {}
@@ -121,6 +121,11 @@ class StateTree:
         self._ends.set()
         if self._search:
             self._search.join()
+
+    def close(self) -> None:
+        """End the search and the exploration."""
+        self.stop_search()
+        self.exploration.close()
 
     def _run_search(self, state: State, budget: Budget) -> None:
         def found(progress: Progress) -> None:
