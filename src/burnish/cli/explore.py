@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from burnish.cli.jobs.arguments import (
     add_limits,
     add_task,
-    given_settings,
     limits_of,
+    load_configured,
     programs_help,
     split_at_dashes,
 )
 from burnish.console.command_parser import CommandParser, whole_number
 from burnish.core.errors import InputError, MissingTool, install
-from burnish.core.registry import task_for
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -41,9 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise MissingTool(f"burnish explore needs {error.name}: {install('explore')}") from None
-    task = task_for([options.file], options.task)
-    task = task.configured(given_settings(options, task), options.objective)
-    program = task.source().load(options.file, compiler).program
+    task, program = load_configured(options, compiler)
     with Exploration(task, program, limits=limits_of(options)) as exploration:
         tree = StateTree(exploration, options.objective)
         with _listening(options.port) as listener:
