@@ -105,9 +105,8 @@ def test_crash_of_the_compiler_is_a_state(
 def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: StateTree) -> None:
     before = len(tree.log)
     tree.start_search((SROA,), Budget(evaluations=8, workers=1))
-    assert tree._search
-    tree._search.join()
-    assert not tree.search_error
+    tree.search.wait()
+    assert not tree.search.error
     new = tree.log[before:]
     assert new
     assert all(node.trace[0] == SROA and node.parent in tree.nodes for node in new)

@@ -86,8 +86,8 @@ def _by_hand(options: argparse.Namespace, compiler: Sequence[str]) -> tuple[Task
         raise InputError("expected a program and actions, or --result; see burnish apply --help")
     if options.number is not None:
         raise InputError("--number needs --result")
-    task, program = load_configured(options, compiler)
-    return task, program, tuple(options.actions), _goal(task, options.objective)
+    task, loaded = load_configured(options, compiler)
+    return task, loaded.program, tuple(options.actions), _goal(task, options.objective)
 
 
 def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objective]:

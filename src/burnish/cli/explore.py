@@ -7,6 +7,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from burnish.cli.jobs.arguments import (
@@ -16,14 +17,20 @@ from burnish.cli.jobs.arguments import (
     load_configured,
     programs_help,
     split_at_dashes,
+    task_asked_for,
 )
 from burnish.console.command_parser import CommandParser, whole_number
 from burnish.core.errors import InputError, MissingTool, install
+from burnish.policies import find as policies
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 HOST = "127.0.0.1"
+POLICY = (
+    "whose predictions the page shows beside the actions: shipped (default), none, a name of burnish tasks, "
+    "or a file of burnish train"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,23 +41,27 @@ def main(arguments: Sequence[str]) -> int:
         import uvicorn  # noqa: F401
 
         from burnish.explorer.exploration import Exploration
+        from burnish.explorer.exports import OpenedFile
         from burnish.explorer.server import make_app
         from burnish.explorer.state_tree import StateTree
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise MissingTool(f"burnish explore needs {error.name}: {install('explore')}") from None
-    task, program = load_configured(options, compiler)
-    with Exploration(task, program, limits=limits_of(options)) as exploration:
-        tree = StateTree(exploration, options.objective)
-        with _listening(options.port) as listener:
-            port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
-            address = f"http://{HOST}:{port}/{token}/"
-            print(f"{address}\nCtrl-C ends it.", flush=True)
-            if not options.no_browser:
-                webbrowser.open(address)
-            _serve(make_app(tree, token, port), listener)
-        tree.stop_search()
+    policies.check(options.policy, task_asked_for(words))
+    task, loaded = load_configured(options, compiler)
+    opened = OpenedFile(options.file, compiler, loaded.arguments)
+    with (
+        Exploration(task, loaded.program, limits=limits_of(options)) as exploration,
+        closing(StateTree(exploration, options.objective, policy=options.policy, opened=opened)) as tree,
+        _listening(options.port) as listener,
+    ):
+        port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
+        address = f"http://{HOST}:{port}/{token}/"
+        print(f"{address}\nCtrl-C ends it.", flush=True)
+        if not options.no_browser:
+            webbrowser.open(address)
+        _serve(make_app(tree, token, port), listener)
     return 0
 
 
@@ -65,6 +76,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     add = parser.add_argument
     add("file", metavar="PROGRAM", help=programs_help(words))
     add("--objective", help="the objective; default: the task's first one")
+    add("--policy", default=policies.DEFAULT, metavar="POLICY", help=POLICY)
     add("--port", type=whole_number(0), default=0, metavar="PORT", help="default: a free port")
     add("--no-browser", action="store_true", help="only print the address")
     add_limits(parser)
