@@ -79,8 +79,8 @@ def test_help_and_narrow_page(browser: Browser, address: str) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-    page.get_by_role("tab", name="Costs").click()
-    expect(page.locator("#chart svg")).to_be_visible()
+    page.get_by_role("tab", name="Figures").click()
+    expect(page.locator("#figure-cost svg")).to_be_visible()
     expect(page.locator("#action-list")).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()

@@ -33,9 +33,9 @@ def texts_of(exploration: Exploration, trace: Trace, objective: str, opened: Ope
     """Return the texts of a state, by their labels."""
     texts = {"Trace": "".join(f"{text}\n" for text in trace)}
     if opened.name:
-        texts["burnish"] = apply_command(exploration.task, trace, objective, opened)
+        texts["Repeat with burnish"] = apply_command(exploration.task, trace, objective, opened)
     if command := exploration.commandline(exploration.state(trace)):
-        texts["Without burnish"] = command
+        texts["Repeat without burnish"] = command
     return texts
 
 
