@@ -115,4 +115,5 @@ def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: 
 def test_program_and_its_baselines(client: TestClient) -> None:
     found = client.get("/api/program").json()
     assert found["reference"] == "-Oz"
-    assert {one["label"] for one in found["baselines"]} == {"-O0", "-Oz", "-O3"}
+    costs = client.post("/api/baselines").json()
+    assert {one["label"] for one in costs["baselines"]} == {"-O0", "-Oz", "-O3"}

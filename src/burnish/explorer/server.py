@@ -104,6 +104,7 @@ class _Endpoints:
 
     def answers(self) -> Iterator[tuple[str, Answer]]:
         """Yield the names of the requests with a JSON object, and the functions that answer them."""
+        yield "baselines", self.baselines  # beside the program, because they take longer than all else
         yield "state", self.state
         yield "actions", self.actions
         yield "predictions", self.predictions
@@ -118,16 +119,13 @@ class _Endpoints:
 
     def program(self, request: Request) -> Response:
         task, goal = self._tree.exploration.task, self._tree.goal
-        costs = self._tree.baselines()
         return JSONResponse(
             {
                 "program": self._tree.exploration.program.name,
                 "task": task.id,
                 "objective": goal.name,
                 "unit": goal.unit,
-                "baselines": [{"label": task.label(name), "cost": cost} for name, cost in costs.items()],
                 "reference": task.label(task.reference),
-                "reference_cost": costs.get(task.reference),
                 "exact": not goal.noisy,
                 "policy": self._tree.predictor.name,
                 "observations": counted(task),
@@ -135,6 +133,13 @@ class _Endpoints:
             },
             headers=SECURITY,
         )
+
+    def baselines(self, body: dict[str, Any]) -> Any:
+        task, costs = self._tree.exploration.task, self._tree.baselines()
+        return {
+            "baselines": [{"label": task.label(name), "cost": cost} for name, cost in costs.items()],
+            "reference_cost": costs.get(task.reference),
+        }
 
     def state(self, body: dict[str, Any]) -> Any:
         return as_json(self._tree.visit(_trace(body)))

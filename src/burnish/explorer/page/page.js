@@ -162,12 +162,18 @@ function drawArrived() {
   arrived = arrived.filter((edge) => !nodes.has(edge.to)).slice(-MOST_WAITING); // a state arrives after its edge
 }
 
-page.program = await (await fetch("api/program")).json();
+async function askBaselines() {
+  Object.assign(page.program, await ask("baselines"));
+  if (page.here) draw();
+}
+
+page.program = { ...(await (await fetch("api/program")).json()), baselines: [], reference_cost: null };
 document.title = `${page.program.program} · burnish explore`;
 $("program").textContent = page.program.program;
 for (const place of document.querySelectorAll(".legend .reference")) place.textContent = page.program.reference;
 $("minimize").hidden = !page.program.exact;
 startFigures();
 tabs(document.querySelector("nav"), () => page.here && drawTree());
+askBaselines().catch((error) => say(error.message));
 await open();
 listen();
