@@ -6,28 +6,25 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import pytest
 import uvicorn
 
 from burnish.explorer.exploration import Exploration
+from burnish.explorer.exports import OpenedFile
 from burnish.explorer.server import make_app
 from burnish.explorer.state_tree import StateTree
 from burnish.tasks.llvm_passes import TASK
-from tests.sources import program
+from tests.sources import DATA, program
 
 TOKEN = "a-token"
+MATRIX = OpenedFile(str(DATA / "matrix.c"))
 
 
-@pytest.fixture(scope="session")
-def tree() -> Iterator[StateTree]:
-    with Exploration(TASK, program("matrix.c")) as exploration:
-        yield StateTree(exploration)
-
-
-@pytest.fixture(scope="session")
-def address(tree: StateTree) -> Iterator[str]:
-    """Return the address of the page."""
+@contextmanager
+def served(tree: StateTree) -> Iterator[str]:
+    """Serve a tree, and yield the address of its page."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         app = make_app(tree, TOKEN, port)
@@ -39,6 +36,24 @@ def address(tree: StateTree) -> Iterator[str]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}/{TOKEN}/"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{port}/{TOKEN}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="session")
+def tree() -> Iterator[StateTree]:
+    with (
+        Exploration(TASK, program("matrix.c")) as exploration,
+        closing(StateTree(exploration, opened=MATRIX)) as tree,
+    ):
+        yield tree
+
+
+@pytest.fixture(scope="session")
+def address(tree: StateTree) -> Iterator[str]:
+    """Return the address of the page."""
+    with served(tree) as address:
+        yield address

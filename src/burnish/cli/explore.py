@@ -89,6 +89,7 @@ def _listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen()  # before the address is printed: a request then waits for the server's start
     except (OSError, OverflowError) as error:
         listener.close()
         raise InputError(f"--port {port}: {error}; expected a free port, or no --port") from None
