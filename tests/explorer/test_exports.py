@@ -87,7 +87,7 @@ def test_changed_features_are_named_largest_change_first(tree: StateTree) -> Non
     names = list(tree.exploration.task.observation().columns)
     assert found
     for name, old, new in found:
-        assert (before[names.index(name)], after[names.index(name)]) == (old, new)  # type: ignore[index]
+        assert (before[names.index(name)], after[names.index(name)]) == (old, new)
     ratios = [abs(new - old) / max(old, new) for _, old, new in found]
     assert ratios == sorted(ratios, reverse=True)
     assert not tree.features((), ())
