@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from burnish.explorer.features import FeatureChange, changed, counted
 from burnish.explorer.state_tree import StateTree
 from tests.explorer.conftest import MATRIX
 from tests.explorer.test_exploration import PROGRAMS
+from tests.sources import DATA
 
 TRACE = ("sroa<modify-cfg>", "transpose: gvn", "simplifycfg")
 
@@ -62,6 +65,23 @@ def test_result_is_replayed(tree: StateTree, tmp_path: Path, capsys: pytest.Capt
     assert (row.trace, row.source) == (TRACE, MATRIX.source)
     assert main(["replay", str(path)]) == 0
     assert main(["replay", str(path), "--program", str(Path(MATRIX.name).parent / "strings.c")]) != 0
+
+
+def test_compiler_applies_a_remembered_state(tmp_path: Path) -> None:
+    task, source = load_task("llvm_passes"), DATA / "strings.c"
+    trace = ("mem2reg", "loop-reduce", "reassociate", "clang<O1>", "jump-threading<threshold=2>")
+    with (
+        Exploration(task, task.source().load(str(source)).program) as exploration,
+        closing(StateTree(exploration, task.goal("loaded-bytes", {}))) as tree,
+    ):
+        (tmp_path / "known").write_bytes(tree.file(trace, ".remembered"))
+        cost = tree.visit(trace).cost
+        assert cost < tree.baselines()["Oz"]
+    options = f"--remember {tmp_path}/known --budget remembered --report {tmp_path}/log --alone".split()
+    command = [str(Path(sys.executable).parent / "burnish"), "cc", *options]
+    subprocess.run([*command, "-Oz", "-c", source, "-o", tmp_path / "made.o"], check=True)
+    row = json.loads((tmp_path / "log").read_text().splitlines()[-1])
+    assert (tuple(row["trace"]), row["loaded_bytes"]) == (trace, cost)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

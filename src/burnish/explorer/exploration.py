@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from burnish.evaluation.explain import minimize_trace
 from burnish.evaluation.states import KEPT, States
 from burnish.evaluation.validate import Scrutiny, Validation, validate
 from burnish.search import DEFAULT, Budget, Progress, search
+from burnish.search.memory import Memory
 from burnish.search.problem import Problem
 from burnish.search.space import Evaluation
 from burnish.workers.worker import Limits, Worker
@@ -330,6 +333,16 @@ class Exploration(AbstractContextManager["Exploration"]):
             state=state.digest,
             source=tuple(source),
         )
+
+    def remembered(self, state: State, objective: str | None = None) -> bytes:
+        """Return a state as a file of remembered results, where later searches start: see search.memory."""
+        goal = self.task.objective(objective).name
+        with TemporaryDirectory() as folder:
+            memory = Memory(Path(folder) / "memory", self.task, self.program, goal)
+            with self._session(self.root) as session:
+                memory.look_up(session)  # reads the identities of the sites
+            memory.keep(state.trace, self.cost(state, goal))
+            return memory.path.read_bytes()
 
     def problem(self, objective: str | None = None) -> Problem:
         """Return the program as the input of searches and evaluations."""

@@ -10,6 +10,7 @@ from burnish.core.trace import Trace
 from burnish.explorer.exploration import Exploration, State
 
 RESULT = ".jsonl"  # the suffix of results
+REMEMBERED = ".remembered"  # the suffix of files for --remember
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ def apply_command(task: Task, trace: Trace, objective: str, opened: OpenedFile) 
 
 def suffixes(task: Task) -> list[str]:
     """Return the suffixes of the files that `file_of` makes."""
-    return [RESULT, *task.files.emitters]
+    return [RESULT, REMEMBERED, *task.files.emitters]
 
 
 def file_of(exploration: Exploration, state: State, suffix: str, objective: str, opened: OpenedFile) -> bytes:
-    """Return a state as a file: the result for burnish replay, or one of the task's formats.
+    """Return a state as a file: the result, remembered results, or one of the task's formats.
 
     Raises:
         InputError: the task does not write this format.
@@ -65,4 +66,6 @@ def file_of(exploration: Exploration, state: State, suffix: str, objective: str,
     if suffix == RESULT:
         row = exploration.result(state, objective, opened.source)
         return f"{row.to_json()}\n".encode()
+    if suffix == REMEMBERED:
+        return exploration.remembered(state, objective)
     return exploration.emitted(state, suffix, opened.arguments)
