@@ -17,7 +17,6 @@ from burnish.cli.jobs.arguments import (
     load_configured,
     programs_help,
     split_at_dashes,
-    task_asked_for,
 )
 from burnish.console.command_parser import CommandParser, whole_number
 from burnish.core.errors import InputError, MissingTool, install
@@ -48,7 +47,6 @@ def main(arguments: Sequence[str]) -> int:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise MissingTool(f"burnish explore needs {error.name}: {install('explore')}") from None
-    policies.check(options.policy, task_asked_for(words))
     task, loaded = load_configured(options, compiler)
     opened = OpenedFile(options.file, compiler, loaded.arguments)
     with (

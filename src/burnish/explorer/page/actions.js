@@ -37,8 +37,6 @@ export function drawActions() {
   shown = found.slice(0, MOST_SHOWN);
   chosen = Math.min(chosen, Math.max(0, shown.length - 1));
   items.clear();
-  $("actions").classList.toggle("with-chance", Object.keys(page.predictions.probabilities).length > 0);
-  $("actions").classList.toggle("with-predicted", Object.keys(page.predictions.ratios).length > 0);
   $("action-list").replaceChildren(...shown.map((one, i) => {
     const action = one.site ? one.entry.slice(one.site.length + 2) : one.entry;
     const name = element("span", { class: "name" }, one.site && site === "*" ? `${one.title}: ${action}` : action);
@@ -70,6 +68,14 @@ function fill(item, entry) {
 
 const kind = (before, now) => (now < before ? "better" : now > before ? "worse" : "even");
 const percent = (share) => (share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "<0.1 %");
+
+// Shows the policy's predictions, which arrive after the list; until then the columns stay as they are.
+export function drawPredictions() {
+  $("actions").classList.toggle("with-chance", Object.keys(page.predictions.probabilities).length > 0);
+  $("actions").classList.toggle("with-predicted", Object.keys(page.predictions.ratios).length > 0);
+  if (order === "chance" || order === "predicted") return drawActions();
+  for (const [entry, item] of items) fill(item, entry);
+}
 
 // Shows the effects of edges that have arrived.
 export function drawEffects(news) {

@@ -83,7 +83,7 @@ function drawSeconds() {
   const count = Math.max(bars.length, all.length), step = (WIDTH - LEFT - RIGHT) / count;
   bars.forEach((seconds, i) => {
     const bar = drawn("rect", { x: LEFT + i * step + 1, width: Math.max(1, step - 2), y: made.y(seconds), height: HEIGHT - BOTTOM - made.y(seconds), class: "bar" });
-    bar.append(drawn("title", {}, `${page.here.trace[i]}\n${number(seconds)} s`));
+    bar.append(drawn("title", {}, `${page.here.trace[i]}\n${milliseconds(seconds)}`));
     made.picture.append(bar);
   });
   for (const [i, edge] of failed) {
@@ -92,9 +92,11 @@ function drawSeconds() {
     cross.append(drawn("title", {}, `${edge.entry}\n${nodes.get(edge.to).error}`));
     made.picture.append(cross);
   }
-  made.picture.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM, class: "axis" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(high) + 4 }, `${number(high)} s`));
+  made.picture.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM, class: "axis" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(high) + 4 }, milliseconds(high)));
   show("figure-seconds", made.picture, failed.length ? `seconds; ${failed.length} failed` : "seconds");
 }
+
+const milliseconds = (seconds) => (seconds < 1 ? `${Number((1000 * seconds).toPrecision(3))} ms` : `${Number(seconds.toPrecision(3))} s`);
 
 // Each evaluated trace is a dot, in the order of the search; the line is the best cost so far.
 function drawSearch() {

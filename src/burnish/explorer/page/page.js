@@ -1,6 +1,6 @@
 // The page of burnish explore. The address' fragment is the trace of the shown state, as JSON.
 
-import { applyChosen, choose, drawActions, drawEffects, drawSites, filterNothing, toggleTrials } from "./actions.js";
+import { applyChosen, choose, drawActions, drawEffects, drawPredictions, drawSites, filterNothing, toggleTrials } from "./actions.js";
 import { compare } from "./changes.js";
 import { $, change, element, number, say } from "./draw.js";
 import { openExports } from "./exports.js";
@@ -60,7 +60,7 @@ async function predict(trace, mine) {
     const found = await ask("predictions", { trace });
     if (mine !== turn) return;
     page.predictions = found;
-    drawActions();
+    drawPredictions();
   } catch (error) {
     if (mine === turn) say(`The policy ${page.program.policy} predicts nothing here: ${error.message}`, true);
   }
