@@ -112,3 +112,11 @@ def test_noisy_costs_are_not_minimised() -> None:
 
 def test_crash_has_no_cost_in_json() -> None:
     assert state_tree.as_json(Node("k", "", (), math.inf, "died"))["cost"] is None
+
+
+def test_closed_tree_ends_minimising(tree: StateTree) -> None:
+    trace = (SROA, "mem2reg", "early-cse")
+    tree.close()
+    reduced = tree.minimize(trace)
+    assert reduced.trace == trace
+    assert not reduced.minimal

@@ -241,11 +241,12 @@ class Exploration(AbstractContextManager["Exploration"]):
         objective: str | None = None,
         method: str = DEFAULT,
         seed: int = 0,
+        grown: int = GROWN,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> State:
         """Search from a state, add the cheapest evaluated traces to the tree, and return the best state.
 
-        At most GROWN traces are added. If the search finds nothing better, the given state is returned.
+        At most `grown` traces are added. If none of these is better, the given state is returned.
 
         Raises:
             UnknownName: there is no such objective or search.
@@ -262,14 +263,21 @@ class Exploration(AbstractContextManager["Exploration"]):
         problem = Problem(started, self.program.remembered(), goal, limits=self.limits)
         search(problem, budget, method=method, seed=seed, progress=see)
         best = state
-        for evaluation in sorted(seen.values(), key=lambda item: item.order)[:GROWN]:
+        for evaluation in sorted(seen.values(), key=lambda item: item.order)[:grown]:
             with suppress(CompilerCrash, IllegalAction):
                 found = self.state((*state.trace, *evaluation.path))
                 if self.cost(found, goal) < self.cost(best, goal):
                     best = found
         return best
 
-    def minimize(self, trace: Trace, objective: str | None = None, *, seconds: float = 60.0) -> Reduced:
+    def minimize(
+        self,
+        trace: Trace,
+        objective: str | None = None,
+        *,
+        seconds: float = 60.0,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Reduced:
         """Leave out the entries of a trace that do not lower its cost; see explain.minimize_trace.
 
         Raises:
@@ -280,7 +288,7 @@ class Exploration(AbstractContextManager["Exploration"]):
         if goal.noisy:
             raise InputError(f"{goal.name} differs at each measurement; expected an exact objective")
         with States(self.task, self.program, limits=self.limits) as states:  # other threads need not wait
-            reduced = minimize_trace(states, trace, goal.name, seconds=seconds)
+            reduced = minimize_trace(states, trace, goal.name, seconds=seconds, stopped=stopped)
         self.state(reduced.trace)
         return reduced
 

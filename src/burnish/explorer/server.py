@@ -254,6 +254,8 @@ def _json(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
             if isinstance(found, bytes):
                 return Response(found, media_type="application/octet-stream", headers=SECURITY)
             return JSONResponse(found, headers=SECURITY)
+        except asyncio.CancelledError:  # the server ends, and does not wait for this answer
+            return JSONResponse({"error": "burnish explore has ended"}, 503, SECURITY)
         except (InputError, ValueError) as error:
             return JSONResponse({"error": str(error)}, 400, SECURITY)
         except CompilerCrash as error:

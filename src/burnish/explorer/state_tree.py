@@ -27,6 +27,7 @@ BUDGET = Budget(seconds=30.0, evaluations=200, workers=1)
 MOST_NODES = 5000  # in the tree: the page draws as many in a frame, and they take 10 MB
 MOST_TRIED = 200  # actions at once: most tasks have fewer at one site
 MINIMIZE_SECONDS = 20.0
+CLOSE_SECONDS = 5.0  # for the work in threads; processes of later work end with this one
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,14 @@ class StateTree:
         self._by_trace: dict[Trace, str] = {}  # keys
         self._lock = threading.Lock()
         self._minimizing = threading.Lock()
+        self._closed = threading.Event()
         self.visit(())
 
     def close(self) -> None:
         """End the search, the trials and the policy's worker process."""
-        self.search.stop()
-        self.trials.stop()
+        self._closed.set()
+        self.trials.stop(CLOSE_SECONDS)
+        self.search.stop(CLOSE_SECONDS)
         self.predictor.close()
 
     @property
@@ -183,7 +186,8 @@ class StateTree:
             if ends.is_set():
                 raise KeyboardInterrupt  # ends a search as Ctrl-C does
 
-        self.exploration.search(state, budget, objective=self.goal.name, progress=found)
+        # Evaluated traces are nodes already, so none is replayed at the end.
+        self.exploration.search(state, budget, objective=self.goal.name, grown=0, progress=found)
 
     def start_trials(self, trace: Trace, entries: Sequence[str]) -> None:
         """Apply each entry in the state after a trace, in a thread; each becomes a node, or an idle edge.
@@ -216,7 +220,9 @@ class StateTree:
         if not self._minimizing.acquire(blocking=False):
             raise InputError("another trace is being minimised; try again when its page shows the result")
         try:
-            return self.exploration.minimize(trace, self.goal.name, seconds=MINIMIZE_SECONDS)
+            return self.exploration.minimize(
+                trace, self.goal.name, seconds=MINIMIZE_SECONDS, stopped=self._closed.is_set
+            )
         finally:
             self._minimizing.release()
 

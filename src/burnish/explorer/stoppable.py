@@ -40,15 +40,15 @@ class Stoppable:
             self._thread = threading.Thread(target=self._run, args=(work, self._ends), daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
-        """End the work, and wait for its end."""
+    def stop(self, seconds: float | None = None) -> None:
+        """End the work, and wait for its end, so many seconds at most."""
         self._ends.set()
-        self.wait()
+        self.wait(seconds)
 
-    def wait(self) -> None:
-        """Wait for the end of the work."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for the end of the work, so many seconds at most."""
         if self._thread:
-            self._thread.join()
+            self._thread.join(seconds)
 
     def _run(self, work: Work, ends: threading.Event) -> None:
         try:
