@@ -8,6 +8,7 @@ folders       paths that may be read and written
 mcp_server    explorations for language models, by the Model Context Protocol
 predictions   a policy's probabilities and predicted costs in one state
 server        the page of burnish explore: JSON for page/
+shell         the commands of burnish shell
 state_tree    the tree that the page shows
 stoppable     work in a thread that ends early when it is asked to
 texts         states as short texts
