@@ -10,13 +10,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from burnish.core.registry import load_task
 from burnish.core.result import Result
@@ -313,31 +313,32 @@ def test_dead_compiler_is_a_state_and_the_page_goes_on(browser: Browser) -> None
         page.close()
 
 
+@contextmanager
+def command(port: int, folder: Path) -> Iterator[str]:
+    """Run burnish explore on a port, yield the address that it prints, and end it as Ctrl-C does."""
+    words = [str(Path(sys.executable).parent / "burnish"), "explore", MATRIX.name, "--no-browser"]
+    words += ["--port", str(port)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+
+
 def test_page_of_an_ended_server_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    words = [
-        str(Path(sys.executable).parent / "burnish"),
-        "explore",
-        MATRIX.name,
-        "--no-browser",
-        "--port",
-        str(port),
-    ]
-    page, addresses = browser.new_page(), []
-    for _ in range(2):
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
-            assert process.stdout
-            try:
-                addresses.append(process.stdout.readline().strip())
-                page.goto(addresses[-1])
-                expect(action(page, "simplifycfg")).to_be_attached(timeout=20_000)
-                process.send_signal(signal.SIGINT)
-                assert process.wait(timeout=30) == 0
-            finally:
-                process.kill()
-        expect(page.locator("#message")).to_contain_text("start it again and open its new address")
-    assert addresses[0] != addresses[1]
-    with pytest.raises(Error, match="ERR_CONNECTION_REFUSED"):
-        page.goto(addresses[0])
+    page, said = browser.new_page(), "If it has ended, start it again and open its new address."
+    with command(port, tmp_path) as first:
+        page.goto(first)
+        expect(action(page, "simplifycfg")).to_be_attached(timeout=20_000)
+    expect(page.locator("#message")).to_contain_text(said)
+    with command(port, tmp_path) as second:
+        assert second != first
+        expect(page.locator("#message")).to_contain_text(said)
+        page.goto(first)
+        expect(page.locator("body")).to_contain_text("open the address that burnish explore printed")
     page.close()
