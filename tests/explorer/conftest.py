@@ -6,25 +6,21 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 import uvicorn
 from starlette.applications import Starlette
 
 from burnish.explorer.exploration import Exploration
+from burnish.explorer.exports import OpenedFile
 from burnish.explorer.server import make_app
 from burnish.explorer.state_tree import StateTree
 from burnish.tasks.llvm_passes import TASK
-from tests.sources import program
+from tests.sources import DATA, program
 
 TOKEN = "a-token"
-
-
-@pytest.fixture(scope="session")
-def tree() -> Iterator[StateTree]:
-    with Exploration(TASK, program("matrix.c")) as exploration:
-        yield StateTree(exploration)
+MATRIX = OpenedFile(str(DATA / "matrix.c"))
 
 
 @contextmanager
@@ -46,6 +42,12 @@ def serving(make: Callable[[int], Starlette]) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+@pytest.fixture(scope="session")
+def tree() -> Iterator[StateTree]:
+    with closing(StateTree(Exploration(TASK, program("matrix.c")), opened=MATRIX)) as tree:
+        yield tree
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,10 @@ from burnish.core.registry import load_task
 from burnish.core.session import Session
 from burnish.explorer.exploration import Exploration
 from burnish.search import Budget
+from burnish.search.problem import Problem
 from burnish.tasks.loop_nests.parsing import parse
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Worker
 from tests.sources import program
 from tests.tasks.mlir_schedules.small import small
 
@@ -130,3 +135,52 @@ def test_crash_is_an_edge_and_the_rest_continues() -> None:
         with pytest.raises(CompilerCrash, match="'gvn' failed"):
             exploration.state(("mem2reg", "gvn"))
         assert exploration.apply(promoted, "early-cse").target in exploration.states
+
+
+def open_killed_once(mark: Path, source: Program) -> Session:
+    """Open a program in a compiler that another process kills in the first gvn; a worker calls this."""
+    session = load_task("llvm_passes").open(source)
+    kind = type(session)
+    apply = kind.apply
+
+    def killed(self: Session, action: int, site: str = "") -> bool:
+        if self.actions[action] == "gvn" and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return apply(self, action, site)
+
+    kind.apply = killed  # type: ignore[method-assign]
+    return session
+
+
+def test_action_is_tried_again_if_its_compiler_was_killed_from_outside(tmp_path: Path) -> None:
+    task = replace(load_task("llvm_passes"), open=partial(open_killed_once, tmp_path / "mark"))
+    with Exploration(task, program("matrix.c")) as exploration:
+        edge = exploration.apply(exploration.root, "gvn")
+        assert (tmp_path / "mark").exists()
+        assert edge.target in exploration.states
+
+
+def test_failing_baseline_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    open_baseline = Problem.open_baseline
+
+    def fails(self: Problem, name: str, worker: Worker | None = None) -> Sandbox:
+        opened.append(name)
+        if name == "O3":
+            raise CompilerCrash("died")
+        return open_baseline(self, name, worker)
+
+    monkeypatch.setattr(Problem, "open_baseline", fails)
+    with Exploration(load_task("llvm_passes"), program("matrix.c")) as exploration:
+        found = [exploration.baselines(names=("O0", "O3")) for _ in range(2)]
+    assert [list(costs) for costs in found] == [["O0"], ["O0"]]
+    assert opened == ["O0", "O3"]
+
+
+def test_whole_program_has_no_answers_while_another_site_is_asked() -> None:
+    with Exploration(load_task("llvm_inlining"), program("hash_table.c")) as asked:
+        (question,) = asked.sites(asked.root)
+        assert question
+        assert asked.legal(asked.root, question) == asked.legal(asked.root)
+        assert not asked.legal(asked.root, "another site")

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from burnish.core.registry import load_task
+from burnish.core.result import Result
+from burnish.explorer.exploration import Exploration
+from burnish.explorer.server import make_app
+from burnish.explorer.state_tree import StateTree
+from burnish.search import Budget
+from tests.explorer.conftest import MATRIX, TOKEN, serving
+from tests.explorer.test_exploration import open_fragile
+from tests.sources import program
 
 CHROMIUM = Path("/usr/bin/chromium")
 SROA = "sroa<modify-cfg>"
@@ -79,8 +98,8 @@ def test_help_and_narrow_page(browser: Browser, address: str) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-    page.get_by_role("tab", name="Costs").click()
-    expect(page.locator("#chart svg")).to_be_visible()
+    page.get_by_role("tab", name="Figures").click()
+    expect(page.locator("#figure-cost svg")).to_be_visible()
     expect(page.locator("#action-list")).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
@@ -90,4 +109,237 @@ def test_illegal_address_is_said_and_the_page_works(browser: Browser, address: s
     page = browser.new_page()
     page.goto(f"{address}#%5B%22no-such-pass%22%5D")
     expect(page.locator("#action-list li").first).to_be_visible(timeout=20_000)
+    page.close()
+
+
+def named(page: Page, name: str) -> Locator:
+    """Return the row of an action."""
+    return page.locator("#action-list li").filter(has=page.get_by_text(name, exact=True))
+
+
+def go(page: Page, address: str, *trace: str) -> None:
+    """Open the state after a trace."""
+    page.goto(f"{address}#{quote(json.dumps(trace))}")
+    expect(page.locator("#trace a")).to_have_text(list(trace), timeout=20_000)
+
+
+def test_actions_show_the_policys_probabilities_and_are_sorted_by_them(
+    browser: Browser, address: str
+) -> None:
+    page = opened(browser, address)
+    expect(named(page, "mem2reg").locator(".chance")).to_have_text("9.7 %")
+    expect(page.locator("#action-order .predicted")).to_be_hidden()  # this policy has no cost model
+    page.get_by_role("button", name="policy").click()
+    expect(page.locator("#action-list .name").first).to_have_text("clang<O1>")
+    page.get_by_role("button", name="action").click()
+    expect(page.locator("#action-list .name").first).not_to_have_text("clang<O1>")
+    page.close()
+
+
+def test_all_shown_actions_are_tried_and_sorted_by_their_effect(browser: Browser, address: str) -> None:
+    page = opened(browser, address)
+    page.locator("#filter").fill("sro")
+    page.keyboard.press("Escape")  # leaves the filter, and shows all actions again
+    page.locator("#filter").fill("sro")
+    rows = page.locator("#action-list li")
+    count = rows.count()
+    page.locator("#try").click()
+    expect(rows.locator(".measured:not(:empty)")).to_have_count(count)
+    expect(page.locator("#try")).to_have_text("Try all")
+    expect(page.locator("#trace a")).to_have_count(0)  # the page stays in its state
+    page.get_by_role("button", name="measured").click()
+    effects = [
+        float(text.rstrip(" %").replace("\N{MINUS SIGN}", "-").lstrip("±+"))
+        for text in rows.locator(".measured").all_inner_texts()
+    ]
+    assert effects == sorted(effects)
+    assert effects[0] < 0
+    page.close()
+
+
+def test_actions_that_change_nothing_are_grey(browser: Browser, address: str) -> None:
+    page = opened(browser, address)
+    go(page, address, SROA)
+    page.locator("#filter").fill(SROA)
+    page.locator("#filter").blur()
+    page.keyboard.press("t")
+    expect(named(page, SROA)).to_have_class("idle")
+    expect(named(page, SROA)).to_have_attribute("title", "This action changes nothing here.")
+    page.close()
+
+
+def test_too_many_actions_are_not_tried(browser: Browser, address: str) -> None:
+    page = opened(browser, address)
+    page.locator("#site").select_option("*")
+    page.locator("#try").click()
+    expect(page.locator("#message")).to_contain_text("filter them to 200 at most")
+    page.close()
+
+
+def test_figures_have_a_bar_for_each_step_and_the_changed_numbers(browser: Browser, address: str) -> None:
+    page = opened(browser, address)
+    go(page, address, SROA, "early-cse", "simplifycfg")
+    expect(page.locator("#figure-cost .point")).to_have_count(4)
+    page.get_by_role("tab", name="Seconds").click()
+    expect(page.locator("#figure-seconds .bar")).to_have_count(3)
+    page.get_by_role("tab", name="Features").click()
+    page.locator("#feature-since").select_option("start")
+    alloca = page.locator("#feature-list li").filter(has_text=re.compile("^Alloca"))
+    expect(alloca).to_contain_text(re.compile(r"Alloca\d+ → \d"))
+    page.locator("#observation").select_option("autophase")
+    expect(page.locator("#feature-list li").first).to_be_visible()
+    expect(alloca).to_have_count(0)
+    page.close()
+
+
+def test_minimised_trace_says_what_was_left_out(browser: Browser, address: str) -> None:
+    page = opened(browser, address)
+    go(page, address, SROA, "mem2reg")
+    page.get_by_role("button", name="Minimise").click()
+    expect(page.locator("#message")).to_have_text(
+        re.compile("Left out 1 of 2 steps: (mem2reg|sroa<modify-cfg>).")
+    )
+    expect(page.locator("#trace a")).to_have_count(1)
+    page.keyboard.press("m")
+    expect(page.locator("#message")).to_have_text("No step can be left out.")
+    page.close()
+
+
+def test_exports_are_copied_and_saved(browser: Browser, address: str, tmp_path: Path) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    go(page, address, SROA, "early-cse")
+    page.keyboard.press("e")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Copy: Trace").click()
+    expect(dialog.get_by_role("button", name="Copy: Trace")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == f"{SROA}\nearly-cse\n"
+    for suffix in (".trace.txt", ".jsonl", ".ll"):
+        with page.expect_download() as waiting:
+            dialog.get_by_role("button", name=suffix, exact=True).click()
+        assert waiting.value.suggested_filename == f"matrix{suffix}"
+        waiting.value.save_as(tmp_path / suffix)
+    assert (tmp_path / ".trace.txt").read_text() == f"{SROA}\nearly-cse\n"
+    assert Result.from_json((tmp_path / ".jsonl").read_text()).trace == (SROA, "early-cse")
+    assert "define" in (tmp_path / ".ll").read_text()
+    context.close()
+
+
+def test_searched_costs_are_drawn_in_their_order(browser: Browser, address: str, tree: StateTree) -> None:
+    page = opened(browser, address)
+    page.get_by_role("tab", name="Search").click()
+    tree.start_search((), Budget(evaluations=10, workers=1))
+    tree.search.wait()
+    expect(page.locator("#figure-search .evaluated")).to_have_count(len(tree.evaluated))
+    expect(page.locator("#search")).to_have_text("Search")
+    page.close()
+
+
+def test_second_way_to_a_state_is_dashed(browser: Browser, address: str, tree: StateTree) -> None:
+    page = opened(browser, address)
+    go(page, address, "globalopt", SROA)
+    go(page, address, SROA)
+    tree.start_trials((SROA,), ["globalopt"])  # leads to a state that is known
+    tree.trials.wait()
+    expect(page.locator("#tree-view .merge").first).to_be_attached()
+    page.close()
+
+
+EVENTS = "window.EventSource = class { constructor() { window.events = this; } };"
+MANY = """async (count) => {
+    const { seen } = await import('./state.js');
+    const root = seen.root, states = [], edges = [];
+    for (let i = 0; i < count; i++) {
+        const parent = i % 40 ? `state${i - (i % 7 ? 1 : i % 40)}` : root.key;
+        const trace = ['x', String(i)], cost = 100 + (i % 50);
+        states.push({ key: `state${i}`, parent, trace, cost, error: '', searched: true });
+        edges.push({ from: root.key, to: `state${i}`, entry: `x${i}`, seconds: 0.1 });
+    }
+    const news = { states, edges, evaluated: [], searching: false, trying: false, errors: [], left_out: 7 };
+    window.events.onmessage({ data: JSON.stringify(news) });
+}"""
+
+
+def test_tree_of_many_states_draws_those_in_view(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.add_init_script(EVENTS)
+    page.goto(address)
+    expect(action(page, "simplifycfg")).to_be_attached(timeout=20_000)
+    page.evaluate(MANY, 1500)
+    expect(page.locator("#state-count")).to_contain_text("1501, 7 more were found")
+    assert page.locator("#tree-view circle").count() < 400
+    page.evaluate("document.getElementById('tree-view').scrollTop = 1e6")
+    expect(page.locator("#tree-view [data-key=state1499]")).to_be_visible()
+    page.close()
+
+
+def test_two_tabs_act_and_search_at_the_same_time(browser: Browser, address: str, tree: StateTree) -> None:
+    first, second = opened(browser, address), opened(browser, address)
+    first.keyboard.press("s")
+    expect(second.locator("#search")).to_have_text("Stop")
+    for page, name in ((first, SROA), (second, "mem2reg"), (first, "early-cse"), (second, "gvn")):
+        action(page, name).click()
+        expect(page.locator("#trace a").last).to_have_text(name, timeout=20_000)
+    second.keyboard.press("s")  # stops the search that the other page began
+    expect(first.locator("#search")).to_have_text("Search", timeout=20_000)
+    assert not tree.search.error
+    assert steps(first) == [SROA, "early-cse"]
+    assert steps(second) == ["mem2reg", "gvn"]
+    first.close()
+    second.close()
+
+
+def test_dead_compiler_is_a_state_and_the_page_goes_on(browser: Browser) -> None:
+    task = replace(load_task("llvm_passes"), open=open_fragile)
+    with (
+        Exploration(task, program("matrix.c")) as exploration,
+        closing(StateTree(exploration)) as tree,
+        serving(lambda port: make_app(tree, TOKEN, port)) as address,
+    ):
+        page = opened(browser, address)
+        action(page, "gvn").click()
+        expect(page.locator("#message")).to_contain_text("SIGABRT", timeout=20_000)
+        expect(named(page, "gvn").locator(".measured")).to_have_text("crash")
+        expect(page.locator("#tree-view .node.failed")).to_have_count(1)
+        page.get_by_role("tab", name="Seconds").click()
+        expect(page.locator("#figure-seconds .cross")).to_have_count(1)
+        action(page, SROA).click()
+        expect(page.locator("#trace a")).to_have_text([SROA], timeout=20_000)
+        expect(page.locator("#message")).to_be_hidden()
+        pid = exploration._sandboxes._root.pid
+        assert pid
+        os.kill(pid, signal.SIGKILL)
+        action(page, "early-cse").click()
+        expect(page.locator("#trace a")).to_have_text([SROA, "early-cse"], timeout=20_000)
+        page.close()
+
+
+@contextmanager
+def command(port: int, folder: Path) -> Iterator[str]:
+    """Run burnish explore on a port, yield the address that it prints, and end it as Ctrl-C does."""
+    words = [str(Path(sys.executable).parent / "burnish"), "explore", MATRIX.name, "--no-browser"]
+    words += ["--port", str(port)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+
+
+def test_page_of_an_ended_server_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    page, said = browser.new_page(), "If it has ended, start it again and open its new address."
+    with command(port, tmp_path) as first:
+        page.goto(first)
+        expect(action(page, "simplifycfg")).to_be_attached(timeout=20_000)
+    expect(page.locator("#message")).to_contain_text(said)
+    with command(port, tmp_path) as second:
+        assert second != first
+        expect(page.locator("#message")).to_contain_text(said)
+        page.goto(first)
+        expect(page.locator("body")).to_contain_text("open the address that burnish explore printed")
     page.close()

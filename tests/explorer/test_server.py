@@ -105,9 +105,8 @@ def test_crash_of_the_compiler_is_a_state(
 def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: StateTree) -> None:
     before = len(tree.log)
     tree.start_search((SROA,), Budget(evaluations=8, workers=1))
-    assert tree._search
-    tree._search.join()
-    assert not tree.search_error
+    tree.search.wait()
+    assert not tree.search.error
     new = tree.log[before:]
     assert new
     assert all(node.trace[0] == SROA and node.parent in tree.nodes for node in new)
@@ -116,4 +115,45 @@ def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: 
 def test_program_and_its_baselines(client: TestClient) -> None:
     found = client.get("/api/program").json()
     assert found["reference"] == "-Oz"
-    assert {one["label"] for one in found["baselines"]} == {"-O0", "-Oz", "-O3"}
+    costs = client.post("/api/baselines").json()
+    assert {one["label"] for one in costs["baselines"]} == {"-O0", "-Oz", "-O3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("stop", {"work": "nothing"}, "expected one of search, trials"),
+        ("stop", {}, "expected one of search, trials"),
+        ("stop", {"work": 1}, "expected a text"),
+        ("file", {"trace": [], "suffix": ".exe"}, "does not write this format"),
+        ("file", {"trace": ["no-such-pass"], "suffix": ".bc"}, "no action named"),
+        ("features", {"trace": [], "since": [], "observation": "ir"}, "array of named numbers"),
+        ("try", {"trace": [], "entries": "gvn"}, "expected a list of entries"),
+        ("minimize", {"trace": ["no-such-pass"]}, "no action named"),
+    ],
+)
+def test_wrong_requests_say_what_was_expected(
+    client: TestClient, name: str, body: dict[str, object], said: str
+) -> None:
+    answer = client.post(f"/api/{name}", json=body)
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+
+
+def test_file_is_sent_as_bytes(client: TestClient) -> None:
+    answer = client.post("/api/file", json={"trace": [SROA], "suffix": ".bc"})
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.content.startswith(b"BC")
+
+
+def test_predictions_of_a_state(client: TestClient) -> None:
+    found = client.post("/api/predictions", json={"trace": [SROA]}).json()
+    assert found["policy"] == "llvm_passes-ir-instructions"
+    assert sum(found["probabilities"].values()) == pytest.approx(1)
+
+
+def test_minimised_trace_is_shorter(client: TestClient) -> None:
+    found = client.post("/api/minimize", json={"trace": ["globaldce", SROA, "mem2reg"]}).json()
+    assert len(found["trace"]) == 1
+    assert found["minimal"]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
+from burnish.cli.jobs.arguments import add_task, load_configured, programs_help, split_at_dashes
 from burnish.cli.jobs.results import check_same, load_source, read_results, task_of
 from burnish.console.command_parser import COUNT, CommandParser
 from burnish.console.numbers import cost_text
@@ -20,7 +20,6 @@ from burnish.console.tables import Column, TextTable, figures, heading_of, names
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.registry import task_for
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.trace import Trace
@@ -87,10 +86,8 @@ def _by_hand(options: argparse.Namespace, compiler: Sequence[str]) -> tuple[Task
         raise InputError("expected a program and actions, or --result; see burnish apply --help")
     if options.number is not None:
         raise InputError("--number needs --result")
-    task = task_for([options.file], options.task)
-    task = task.configured(given_settings(options, task))
-    program = task.source().load(options.file, compiler).program
-    return task, program, tuple(options.actions), _goal(task, options.objective)
+    task, loaded = load_configured(options, compiler)
+    return task, loaded.program, tuple(options.actions), _goal(task, options.objective)
 
 
 def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objective]:

@@ -16,8 +16,8 @@ from burnish.cli.jobs.arguments import (
     add_limits,
     add_task,
     all_given,
-    given_settings,
     limits_of,
+    load_configured,
     programs_help,
     split_at_dashes,
 )
@@ -25,18 +25,22 @@ from burnish.cli.jobs.results import check_same, load_source
 from burnish.console.command_parser import CommandParser, whole_number
 from burnish.core.errors import InputError, MissingTool, install
 from burnish.core.program import Program
-from burnish.core.registry import task_for
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.workers.worker import Limits
+from burnish.policies import find as policies
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from burnish.explorer.exports import OpenedFile
     from burnish.explorer.runs import Entry, ResultFiles, TrainingRun
     from burnish.explorer.state_tree import StateTree
 
 HOST = "127.0.0.1"
+POLICY = (
+    "whose predictions the page shows beside the actions: shipped (default), none, a name of burnish tasks, "
+    "or a file of burnish train"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         import uvicorn  # noqa: F401
 
+        from burnish.explorer.exports import OpenedFile
         from burnish.explorer.runs import run_at
         from burnish.explorer.server import make_app
     except ModuleNotFoundError as error:
@@ -59,10 +64,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if options.program:
         raise InputError(f"--program is for results; {options.file} is a program itself")
-    task = task_for([options.file], options.task)
-    task = task.configured(given_settings(options, task), options.objective)
-    program = task.source().load(options.file, compiler).program
-    with closing(_tree(task, program, options.objective, limits_of(options))) as tree:
+    task, loaded = load_configured(options, compiler)
+    opened = OpenedFile(options.file, compiler, loaded.arguments)
+    with closing(_tree(options, task, loaded.program, options.objective, opened)) as tree:
         _serve(options, lambda token, port: make_app(tree, token, port))
     return 0
 
@@ -89,7 +93,7 @@ def _explore_run(
 
     def open_tree(entry: Entry) -> StateTree:
         program = _program_of(entry, options.program, compiler)
-        return _tree(entry.task(), program, entry.found.objective, limits_of(options))
+        return _tree(options, entry.task(), program, entry.found.objective)
 
     with closing(OpenedProgram(open_tree)) as opened:
         _serve(options, lambda token, port: make_runs_app(run, opened, token, port))
@@ -106,13 +110,20 @@ def _program_of(entry: Entry, elsewhere: Path | None, compiler: Sequence[str]) -
     return program
 
 
-def _tree(task: Task, program: Program, objective: str | None, limits: Limits) -> StateTree:
+def _tree(
+    options: argparse.Namespace,
+    task: Task,
+    program: Program,
+    objective: str | None,
+    opened: OpenedFile | None = None,
+) -> StateTree:
     from burnish.explorer.exploration import Exploration
+    from burnish.explorer.exports import ELSEWHERE
     from burnish.explorer.state_tree import StateTree
 
-    exploration = Exploration(task, program, limits=limits)
+    exploration = Exploration(task, program, limits=limits_of(options))
     try:
-        return StateTree(exploration, objective)
+        return StateTree(exploration, objective, policy=options.policy, opened=opened or ELSEWHERE)
     except BaseException:
         exploration.close()
         raise
@@ -135,6 +146,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     add("--objective", help="the objective; default: the task's first one")
     where = "of results: path of their program, if their own path is wrong"
     add("--program", type=Path, metavar="PATH", help=where)
+    add("--policy", default=policies.DEFAULT, metavar="POLICY", help=POLICY)
     add("--port", type=whole_number(0), default=0, metavar="PORT", help="default: a free port")
     add("--no-browser", action="store_true", help="only print the address")
     add_limits(parser)
@@ -147,7 +159,7 @@ def _listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen()  # the address is printed before the server runs
+        listener.listen()  # before the address is printed: a request then waits for the server's start
     except (OSError, OverflowError) as error:
         listener.close()
         raise InputError(f"--port {port}: {error}; expected a free port, or no --port") from None

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from burnish.cli.jobs.arguments import (
     add_limits,
     add_task,
-    given_settings,
     limits_of,
+    load_configured,
     programs_help,
     split_at_dashes,
 )
 from burnish.console.command_parser import CommandParser
 from burnish.core.errors import BurnishError, MissingTool, install
-from burnish.core.registry import task_for
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.shell import Shell
 
@@ -24,9 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; it fails if the last line of a script fails."""
     words, compiler = split_at_dashes(arguments)
     options = _parser(words).parse(words)
-    task = task_for([options.file], options.task)
-    task = task.configured(given_settings(options, task), options.objective)
-    loaded = task.source().load(options.file, compiler)
+    task, loaded = load_configured(options, compiler)
     failed = False
     with Exploration(task, loaded.program, limits=limits_of(options)) as exploration:
         shell = Shell(exploration, options.objective)

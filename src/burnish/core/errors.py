@@ -11,6 +11,7 @@ BurnishError
 ├── CompilerCrash         the compiler died or gave up; the session continues by replaying its trace
 │   ├── CompilerTimeout   the compiler did not answer before its deadline
 │   ├── CompilerMemory    the compiler hit its memory limit
+│   ├── CompilerKilled    another process killed the compiler: trying again may succeed
 │   └── Miscompiled       the compiled program behaves differently
 ├── ReplayError           a trace led to another state than before
 └── MissingTool           a part of the system is not installed; names the command that installs it
@@ -69,6 +70,10 @@ class CompilerTimeout(CompilerCrash):
 
 class CompilerMemory(CompilerCrash):
     """The compiler hit its memory limit."""
+
+
+class CompilerKilled(CompilerCrash):
+    """Another process killed the compiler: a person, or the system to free memory; a retry may succeed."""
 
 
 class Miscompiled(CompilerCrash):

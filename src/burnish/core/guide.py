@@ -112,6 +112,8 @@ class Guide:
     """Short traces to try at every site, the most promising first."""
     prior: Prior | None = None
     policy: StatePolicy | None = None
+    predicted_cost: Callable[[Session], float] | None = None
+    """Predicts the cost of a state of the program without measuring, from its session in this process."""
     searches: bool = False
     """True if the initial traces are a search of their own, which may use the whole budget."""
 

@@ -28,7 +28,13 @@ class Reduced:
     minimal: bool  # no entry can be left out; False if the time ran out before that was known
 
 
-def reduce_trace(trace: Trace, still_fails: Predicate, *, seconds: float = math.inf) -> Reduced:
+def reduce_trace(
+    trace: Trace,
+    still_fails: Predicate,
+    *,
+    seconds: float = math.inf,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Reduced:
     """Leave out entries by ddmin, until no single entry can be left out (1-minimal).
 
     The predicate need not be monotonic. If it is not, the result still fails and is 1-minimal, but shorter
@@ -38,6 +44,7 @@ def reduce_trace(trace: Trace, still_fails: Predicate, *, seconds: float = math.
         trace: The trace that fails.
         still_fails: Returns whether a subsequence of the trace fails.
         seconds: After this time no further trace is tried.
+        stopped: Returns whether to end early, too.
 
     Raises:
         InputError: the whole trace does not fail.
@@ -50,7 +57,7 @@ def reduce_trace(trace: Trace, still_fails: Predicate, *, seconds: float = math.
     while kept:
         for candidate, then in _candidates(kept, parts):
             if candidate not in seen:
-                if time.monotonic() >= end:
+                if time.monotonic() >= end or stopped():
                     return Reduced(kept, len(seen), minimal=False)
                 seen[candidate] = still_fails(candidate)
             if seen[candidate]:

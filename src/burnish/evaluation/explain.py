@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
@@ -47,7 +48,14 @@ def idle_steps(
     return tuple(i in same for i in range(len(trace)))
 
 
-def minimize_trace(states: States, trace: Trace, objective: str, *, seconds: float = math.inf) -> Reduced:
+def minimize_trace(
+    states: States,
+    trace: Trace,
+    objective: str,
+    *,
+    seconds: float = math.inf,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Reduced:
     """Leave out entries that do not lower the cost, until leaving out any single entry raises the cost.
 
     Args:
@@ -55,13 +63,16 @@ def minimize_trace(states: States, trace: Trace, objective: str, *, seconds: flo
         trace: The trace to shorten.
         objective: The cost that the shorter trace must reach.
         seconds: After this time no further trace is tried.
+        stopped: Returns whether to end early, too.
 
     Raises:
         CompilerCrash, IllegalAction, UnknownName: the trace cannot be applied.
     """
     states.digests(trace)
     cost = states.cost(trace, objective)
-    return reduce_trace(trace, lambda part: states.cost(part, objective) <= cost, seconds=seconds)
+    return reduce_trace(
+        trace, lambda part: states.cost(part, objective) <= cost, seconds=seconds, stopped=stopped
+    )
 
 
 def contributions(states: States, trace: Trace, objective: str) -> tuple[float, ...]:

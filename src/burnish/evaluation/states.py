@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from types import TracebackType
+from contextlib import AbstractContextManager
 
-from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
+from burnish.core.errors import BurnishError, CompilerCrash, CompilerKilled, IllegalAction
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.session import Session
@@ -19,7 +19,7 @@ from burnish.workers.worker import Limits
 KEPT = 12  # most open sessions
 
 
-class States:
+class States(AbstractContextManager["States"]):
     """The states after traces of one program; no action is applied twice to the same state.
 
     States with equal digests are the same state, unless the compiler asks another question there. So leaving
@@ -40,12 +40,7 @@ class States:
         self._costs: dict[tuple[str, str], float] = {}  # by state and objective
         self._open: Recent[str, Session] = Recent(kept, Session.close)
 
-    def __enter__(self) -> States:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -92,13 +87,20 @@ class States:
     def _after(self, state: str, text: str) -> str:
         if (state, text) not in self._next:
             try:
-                self._next[state, text] = self._apply(state, text)
+                self._next[state, text] = self._again_if_killed(state, text)
             except (CompilerCrash, IllegalAction) as error:
                 self._next[state, text] = error
         known = self._next[state, text]
         if isinstance(known, BurnishError):
             raise known
         return known
+
+    def _again_if_killed(self, state: str, text: str) -> str:
+        """Apply an entry; once more if another process killed the worker meanwhile."""
+        try:
+            return self._apply(state, text)
+        except CompilerKilled:
+            return self._apply(state, text)
 
     def _apply(self, state: str, text: str) -> str:
         session = self._session(state).fork()

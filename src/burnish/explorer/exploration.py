@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from burnish.evaluation.explain import minimize_trace
 from burnish.evaluation.states import KEPT, States
 from burnish.evaluation.validate import Scrutiny, Validation, validate
 from burnish.search import DEFAULT, Budget, Progress, search
+from burnish.search.memory import Memory
 from burnish.search.problem import Problem
 from burnish.search.space import Evaluation
 from burnish.workers.worker import Limits, Worker
@@ -70,7 +72,7 @@ class LegalAction:
     site: str  # "" for the whole program
 
 
-class Exploration:
+class Exploration(AbstractContextManager["Exploration"]):
     """The tree of known states of one program in one task.
 
     At most `live` states are open at a time, all in one worker process; the others are replayed when they
@@ -102,16 +104,12 @@ class Exploration:
         self.edges: dict[tuple[str, str], Edge] = {}  # by the state before, and the entry
         self._lock = threading.RLock()
         self._costs: dict[tuple[str, str], float] = {}  # by state and exact objective
-        self._baselines: dict[tuple[str, str], float] = {}  # by baseline and objective
+        self._measuring = threading.Lock()  # of baselines, which have a worker process of their own
+        self._baselines: dict[tuple[str, str], float | None] = {}  # by baseline and objective; None: failed
         self._sandboxes = States(task, program, limits=limits, kept=live)
         self.root = self._found(())
 
-    def __enter__(self) -> Exploration:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -167,13 +165,13 @@ class Exploration:
             if question := session.question():
                 asked = not sites or question in sites or WHOLE_PROGRAM in sites
                 places: Sequence[str] = (question,) if asked else ()
-                masks = session.legal()[None]
+                masks = session.legal()[None][: len(places)]
             else:
                 places = sites or (WHOLE_PROGRAM, *session.sites())
                 masks = session.mask(places).reshape(len(places), -1)
             return tuple(
                 LegalAction(int(i), entry(session.actions[i], site), site)
-                for site, mask in zip(places, masks, strict=False)
+                for site, mask in zip(places, masks, strict=True)
                 for i in np.flatnonzero(mask)
             )
 
@@ -221,14 +219,19 @@ class Exploration:
         A baseline that this program does not have is left out.
         """
         goal, wanted = self.task.objective(objective).name, tuple(names or self.task.baselines)
-        with self._lock, closing(Worker(self.limits)) as worker:
-            for name in wanted:
-                if (name, goal) not in self._baselines:
-                    with suppress(BurnishError):
-                        session = self.problem(goal).open_baseline(name, worker)
-                        self._baselines[name, goal] = session.measure(goal)
-            costs = {name: self._baselines.get((name, goal)) for name in wanted}
+        with self._measuring:
+            if missing := [name for name in wanted if (name, goal) not in self._baselines]:
+                with closing(Worker(self.limits)) as worker:
+                    for name in missing:
+                        self._baselines[name, goal] = self._baseline(name, goal, worker)
+            costs = {name: self._baselines[name, goal] for name in wanted}
             return {name: cost for name, cost in costs.items() if cost is not None}
+
+    def _baseline(self, name: str, goal: str, worker: Worker) -> float | None:
+        """Measure a baseline; None if the program does not have it."""
+        with suppress(BurnishError):
+            return self.problem(goal).open_baseline(name, worker).measure(goal)
+        return None
 
     def search(
         self,
@@ -238,11 +241,12 @@ class Exploration:
         objective: str | None = None,
         method: str = DEFAULT,
         seed: int = 0,
+        grown: int = GROWN,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> State:
         """Search from a state, add the cheapest evaluated traces to the tree, and return the best state.
 
-        At most GROWN traces are added. If the search finds nothing better, the given state is returned.
+        At most `grown` traces are added. If none of these is better, the given state is returned.
 
         Raises:
             UnknownName: the objective or the search is unknown.
@@ -259,14 +263,21 @@ class Exploration:
         problem = Problem(started, self.program.remembered(), goal, limits=self.limits)
         search(problem, budget, method=method, seed=seed, progress=see)
         best = state
-        for evaluation in sorted(seen.values(), key=lambda item: item.order)[:GROWN]:
+        for evaluation in sorted(seen.values(), key=lambda item: item.order)[:grown]:
             with suppress(CompilerCrash, IllegalAction):
                 found = self.state((*state.trace, *evaluation.path))
                 if self.cost(found, goal) < self.cost(best, goal):
                     best = found
         return best
 
-    def minimize(self, trace: Trace, objective: str | None = None, *, seconds: float = 60.0) -> Reduced:
+    def minimize(
+        self,
+        trace: Trace,
+        objective: str | None = None,
+        *,
+        seconds: float = 60.0,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Reduced:
         """Leave out the entries of a trace that do not lower its cost; see explain.minimize_trace.
 
         Raises:
@@ -276,9 +287,8 @@ class Exploration:
         goal = self.task.objective(objective)
         if goal.noisy:
             raise InputError(f"{goal.name} differs at each measurement; expected an exact objective")
-        with self._lock:
-            self._sessions_ready()
-            reduced = minimize_trace(self._sandboxes, trace, goal.name, seconds=seconds)
+        with States(self.task, self.program, limits=self.limits) as states:  # other threads need not wait
+            reduced = minimize_trace(states, trace, goal.name, seconds=seconds, stopped=stopped)
         self.state(reduced.trace)
         return reduced
 
@@ -333,6 +343,16 @@ class Exploration:
             state=digest,
             source=tuple(source),
         )
+
+    def remembered(self, state: State, objective: str | None = None) -> bytes:
+        """Return a state as a file of remembered results, where later searches start: see search.memory."""
+        goal = self.task.objective(objective).name
+        with TemporaryDirectory() as folder:
+            memory = Memory(Path(folder) / "memory", self.task, self.program, goal)
+            with self._session(self.root) as session:
+                memory.look_up(session)  # reads the identities of the sites
+            memory.keep(state.trace, self.cost(state, goal))
+            return memory.path.read_bytes()
 
     def problem(self, objective: str | None = None) -> Problem:
         """Return the program as the input of searches and evaluations."""

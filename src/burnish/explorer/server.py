@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError
 from burnish.core.trace import Trace
-from burnish.explorer.state_tree import StateTree, as_json
+from burnish.explorer.exports import suffixes
+from burnish.explorer.features import counted
+from burnish.explorer.state_tree import StateTree, as_json, edge_as_json, finite
 
+Answer = Callable[[dict[str, Any]], Any]
+"""A function of a request's JSON object; returns what becomes JSON, or bytes."""
 PAGE = Path(__file__).parent / "page"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 HOST = "127.0.0.1"
@@ -104,11 +109,7 @@ def explorer_routes(tree: StateTree) -> list[BaseRoute]:
         Route("/", file_of_page),
         Route("/{name}.{suffix:str}", file_of_page),
         Route("/api/program", pages.program),
-        Route("/api/state", answered(pages.state), methods=["POST"]),
-        Route("/api/actions", answered(pages.actions), methods=["POST"]),
-        Route("/api/changes", answered(pages.changes), methods=["POST"]),
-        Route("/api/search", answered(pages.search), methods=["POST"]),
-        Route("/api/stop", answered(pages.stop), methods=["POST"]),
+        *(Route(f"/api/{name}", answered(answer), methods=["POST"]) for name, answer in pages.answers()),
         Route("/api/events", pages.events),
     ]
 
@@ -116,25 +117,45 @@ def explorer_routes(tree: StateTree) -> list[BaseRoute]:
 class _Endpoints:
     def __init__(self, tree: StateTree) -> None:
         self._tree = tree
-        self._costs: dict[str, float] | None = None
+
+    def answers(self) -> Iterator[tuple[str, Answer]]:
+        """Yield the names of the requests with a JSON object, and the functions that answer them."""
+        yield "baselines", self.baselines  # beside the program, because they take longer than all else
+        yield "state", self.state
+        yield "actions", self.actions
+        yield "predictions", self.predictions
+        yield "changes", self.changes
+        yield "features", self.features
+        yield "exports", self.exports
+        yield "file", self.file
+        yield "minimize", self.minimize
+        yield "try", self.try_all
+        yield "search", self.search
+        yield "stop", self.stop
 
     def program(self, request: Request) -> Response:
         task, goal = self._tree.exploration.task, self._tree.goal
-        if self._costs is None:
-            self._costs = self._tree.baselines()
-        baselines = [{"label": task.label(name), "cost": cost} for name, cost in self._costs.items()]
         return JSONResponse(
             {
                 "program": self._tree.exploration.program.name,
                 "task": task.id,
                 "objective": goal.name,
                 "unit": goal.unit,
-                "baselines": baselines,
                 "reference": task.label(task.reference),
-                "reference_cost": self._costs.get(task.reference),
+                "exact": not goal.noisy,
+                "policy": self._tree.predictor.name,
+                "observations": counted(task),
+                "files": suffixes(task),
             },
             headers=SECURITY,
         )
+
+    def baselines(self, body: dict[str, Any]) -> Any:
+        task, costs = self._tree.exploration.task, self._tree.baselines()
+        return {
+            "baselines": [{"label": task.label(name), "cost": cost} for name, cost in costs.items()],
+            "reference_cost": costs.get(task.reference),
+        }
 
     def state(self, body: dict[str, Any]) -> Any:
         return as_json(self._tree.visit(_trace(body)))
@@ -164,28 +185,62 @@ class _Endpoints:
         ]
         return {"sections": sections, "unchanged": found.unchanged}
 
+    def predictions(self, body: dict[str, Any]) -> Any:
+        """Answer with the policy's name, and its predictions by entry."""
+        return asdict(self._tree.predictions(_trace(body)))
+
+    def features(self, body: dict[str, Any]) -> Any:
+        return self._tree.features(_trace(body, "since"), _trace(body), _text(body, "observation"))
+
+    def exports(self, body: dict[str, Any]) -> Any:
+        return self._tree.texts(_trace(body))
+
+    def minimize(self, body: dict[str, Any]) -> Any:
+        reduced = self._tree.minimize(_trace(body))
+        return {"trace": reduced.trace, "minimal": reduced.minimal}
+
+    def try_all(self, body: dict[str, Any]) -> Any:
+        self._tree.start_trials(_trace(body), _trace(body, "entries"))
+        return {}
+
     def search(self, body: dict[str, Any]) -> Any:
         self._tree.start_search(_trace(body))
         return {}
 
     def stop(self, body: dict[str, Any]) -> Any:
-        self._tree.stop_search()
+        work = {"search": self._tree.search, "trials": self._tree.trials}
+        if (named := _text(body, "work")) not in work:
+            raise InputError(f"work is {named!r}; expected one of {', '.join(work)}")
+        work[named].stop()
         return {}
+
+    def file(self, body: dict[str, Any]) -> bytes:
+        return self._tree.file(_trace(body), _text(body, "suffix"))
 
     def events(self, request: Request) -> Response:
         """Send new states as server-sent events, until the page is closed."""
         return StreamingResponse(self._news(request), media_type="text/event-stream", headers=SECURITY)
 
     async def _news(self, request: Request) -> AsyncIterator[str]:
-        sent, last = 0, dict[str, object]()
+        states = edges = evaluated = 0
+        last, tree = dict[str, object](), self._tree
         while not (request.app.state.ends() or await request.is_disconnected()):
-            tree = self._tree
-            new = tree.log[sent:]
-            sent += len(new)
-            now = {"searching": tree.searching, "error": tree.search_error}
-            if new or now != last:
-                last = now
-                yield f"data: {json.dumps(now | {'states': [as_json(node) for node in new]})}\n\n"
+            new_states, new_edges, costs = tree.log[states:], tree.edges()[edges:], tuple(tree.evaluated)
+            now = {
+                "searching": tree.search.running,
+                "trying": tree.trials.running,
+                "errors": [work.error for work in (tree.search, tree.trials) if work.error],
+                "left_out": tree.left_out,
+            }
+            if new_states or new_edges or len(costs) != evaluated or now != last:
+                states, edges = states + len(new_states), edges + len(new_edges)
+                evaluated, last = len(costs), now
+                news = now | {
+                    "states": list(map(as_json, new_states)),
+                    "edges": list(map(edge_as_json, new_edges)),
+                    "evaluated": list(map(finite, costs)),
+                }
+                yield f"data: {json.dumps(news)}\n\n"
             await asyncio.sleep(POLL_SECONDS)
 
 
@@ -200,8 +255,8 @@ def file_of_page(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=kind, headers=SECURITY)
 
 
-def answered(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that reads a JSON object, and answers errors as a page shows them."""
+def answered(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that reads a JSON object, and answers with JSON or bytes; errors are JSON, too."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -211,7 +266,12 @@ def answered(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awa
             read = json.loads(body or b"{}")
             if not isinstance(read, dict):
                 raise InputError("the request is not a JSON object; reload the page")
-            return JSONResponse(await run_in_threadpool(answer, read), headers=SECURITY)
+            found = await run_in_threadpool(answer, read)
+            if isinstance(found, bytes):
+                return Response(found, media_type="application/octet-stream", headers=SECURITY)
+            return JSONResponse(found, headers=SECURITY)
+        except asyncio.CancelledError:  # the server ends, and does not wait for this answer
+            return JSONResponse({"error": "burnish explore has ended"}, 503, SECURITY)
         except (InputError, ValueError) as error:
             return JSONResponse({"error": str(error)}, 400, SECURITY)
         except CompilerCrash as error:
@@ -220,6 +280,13 @@ def answered(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awa
             return JSONResponse({"error": str(error)}, 500, SECURITY)
 
     return endpoint
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    text = body.get(name, "")
+    if not isinstance(text, str):
+        raise InputError(f"{name} is {text!r:.60}; expected a text")
+    return text
 
 
 def _trace(body: dict[str, Any], name: str = "trace") -> Trace:

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.core.errors import BurnishError, CompilerCrash, InputError
+from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.listing import Listing, whole
+from burnish.core.reduce import Reduced
 from burnish.core.trace import Trace
 from burnish.explorer.changes import Changes, changes
-from burnish.explorer.exploration import Exploration, LegalAction, State
+from burnish.explorer.exploration import Edge, Exploration, LegalAction, State
+from burnish.explorer.exports import ELSEWHERE, OpenedFile, file_of, texts_of
+from burnish.explorer.features import FeatureChange, changed, counted
+from burnish.explorer.predictions import Predictions, Predictor
+from burnish.explorer.stoppable import Stoppable
+from burnish.policies import find
 from burnish.search import Budget, Progress
 
 # seconds; evaluations: more states than a person looks at, and most programs take fewer in the time
 BUDGET = Budget(seconds=30.0, evaluations=200, workers=1)
+MOST_NODES = 5000  # in the tree: the page draws as many in a frame, and they take 10 MB
+MOST_TRIED = 200  # actions at once: most tasks have fewer at one site
+MINIMIZE_SECONDS = 20.0
+CLOSE_SECONDS = 5.0  # for the work in threads; processes of later work end with this one
 
 
 @dataclass(frozen=True)
@@ -34,17 +45,43 @@ class Node:
 class StateTree:
     """The states of an exploration by one objective; all methods may be called from several threads."""
 
-    def __init__(self, exploration: Exploration, objective: str | None = None) -> None:
-        """Take the program as the first node; `close` ends the exploration, too."""
-        self.exploration = exploration
-        self.goal = exploration.task.objective(objective)
+    def __init__(
+        self,
+        exploration: Exploration,
+        objective: str | None = None,
+        *,
+        policy: str = find.DEFAULT,
+        opened: OpenedFile = ELSEWHERE,
+    ) -> None:
+        """Take the program as the first node; `close` ends the exploration, too.
+
+        Raises:
+            UnknownName: there is no such objective or policy.
+            InputError: the policy's file is not a policy, or is for another task.
+        """
+        self.exploration, self.opened = exploration, opened
+        task = exploration.task
+        self.goal = task.objective(objective)
+        self.predictor = Predictor(task, exploration.program, policy, self.goal.name, exploration.limits)
         self.nodes: dict[str, Node] = {}
         self.log: list[Node] = []  # in the order in which they were found; a page asks for those it lacks
+        self.left_out = 0  # states of searches that were found after MOST_NODES
+        self.evaluated: list[float] = []  # costs in the order of the last search; infinity after a crash
+        self.search = Stoppable("a search")
+        self.trials = Stoppable("a trial of all actions")
+        self._by_trace: dict[Trace, str] = {}  # keys
         self._lock = threading.Lock()
-        self._search: threading.Thread | None = None
-        self._ends = threading.Event()
-        self.search_error = ""
+        self._minimizing = threading.Lock()
+        self._closed = threading.Event()
         self.visit(())
+
+    def close(self) -> None:
+        """End the search, the trials, and the compilers' processes."""
+        self._closed.set()
+        self.trials.stop(CLOSE_SECONDS)
+        self.search.stop(CLOSE_SECONDS)
+        self.predictor.close()
+        self.exploration.close()
 
     @property
     def listing(self) -> Listing | None:
@@ -77,6 +114,15 @@ class StateTree:
         """Return the legal actions at all sites after a trace."""
         return self.exploration.legal(self.exploration.state(trace))
 
+    def predictions(self, trace: Trace) -> Predictions:
+        """Return the policy's predictions after a trace; empty without a policy."""
+        entries = [one.entry for one in self.actions(trace)] if self.predictor.name else []
+        return self.predictor(trace, entries)
+
+    def edges(self) -> Sequence[Edge]:
+        """Return the applied actions in the order of their first application."""
+        return tuple(self.exploration.edges.values())
+
     def changes(self, first: Trace, second: Trace, *, details: bool = False) -> Changes:
         """Compare the texts of the states after two traces."""
         listing, known = self.listing, self.exploration
@@ -85,6 +131,30 @@ class StateTree:
         states = known.state(first), known.state(second)
         texts = [str(known.observe(state, listing.observation)) for state in states]
         return changes(texts[0], texts[1], listing, details=details)
+
+    def features(self, first: Trace, second: Trace, name: str = "") -> list[FeatureChange]:
+        """Compare an observation of the states after two traces, by default the first of `counted`.
+
+        Raises:
+            InputError: the task has no such array of named numbers.
+        """
+        known, names = self.exploration, counted(self.exploration.task)
+        if not names or name not in ("", *names):
+            raise InputError(
+                f"{name!r}: expected an array of named numbers: {' '.join(names) or 'none here'}"
+            )
+        observation = known.task.observation(name or names[0])
+        before, after = (known.observe(known.state(trace), observation.name) for trace in (first, second))
+        return changed(observation, before, after)
+
+    def texts(self, trace: Trace) -> dict[str, str]:
+        """Return the texts of the state after a trace: see texts_of."""
+        return texts_of(self.exploration, trace, self.goal.name, self.opened)
+
+    def file(self, trace: Trace, suffix: str) -> bytes:
+        """Return the state after a trace as a file: see file_of."""
+        known = self.exploration
+        return file_of(known, known.state(trace), suffix, self.goal.name, self.opened)
 
     def site_costs(self, trace: Trace) -> Mapping[str, float]:
         """Return the sites' costs after a trace; {} if sites have no costs of their own."""
@@ -95,11 +165,6 @@ class StateTree:
         task = self.exploration.task
         return self.exploration.baselines(self.goal.name, task.shown.baselines or task.baselines)
 
-    @property
-    def searching(self) -> bool:
-        """True while a search runs."""
-        return self._search is not None and self._search.is_alive()
-
     def start_search(self, trace: Trace = (), budget: Budget = BUDGET) -> None:
         """Search in processes and a thread from the state after a trace; evaluated traces become nodes.
 
@@ -108,44 +173,65 @@ class StateTree:
             CompilerCrash: the compiler fails at an entry of the trace.
         """
         state = self.exploration.state(trace)
-        with self._lock:
-            if self.searching:
-                raise InputError("a search runs already; stop it first")
-            self._ends.clear()
-            self.search_error = ""
-            self._search = threading.Thread(target=self._run_search, args=(state, budget), daemon=True)
-            self._search.start()
+        self.search.start(lambda ends: self._search_from(state, budget, ends))
 
-    def stop_search(self) -> None:
-        """End the search after its current evaluation, and wait for the end."""
-        self._ends.set()
-        if self._search:
-            self._search.join()
+    def _search_from(self, state: State, budget: Budget, ends: threading.Event) -> None:
+        self.evaluated = evaluated = list[float]()
 
-    def close(self) -> None:
-        """End the search and the exploration."""
-        self.stop_search()
-        self.exploration.close()
-
-    def _run_search(self, state: State, budget: Budget) -> None:
         def found(progress: Progress) -> None:
             latest = progress.latest
             trace = (*state.trace, *latest.path)
             key, before = latest.digest or " → ".join(trace), self._known_before(trace)
+            evaluated.append(latest.cost)
             self._add(Node(key, before, trace, latest.cost, latest.error, searched=True))
-            if self._ends.is_set():
+            if ends.is_set():
                 raise KeyboardInterrupt  # ends a search as Ctrl-C does
 
+        # Evaluated traces are nodes already, so none is replayed at the end.
+        self.exploration.search(state, budget, objective=self.goal.name, grown=0, progress=found)
+
+    def start_trials(self, trace: Trace, entries: Sequence[str]) -> None:
+        """Apply each entry in the state after a trace, in a thread; each becomes a node, or an idle edge.
+
+        Raises:
+            InputError: there are too many entries or nodes, or other trials run.
+            CompilerCrash: the compiler fails at an entry of the trace.
+        """
+        if len(entries) > MOST_TRIED:
+            raise InputError(f"{len(entries)} actions are shown; filter them to {MOST_TRIED} at most")
+        if len(self.nodes) >= MOST_NODES:
+            raise InputError(f"the tree has {MOST_NODES} states, its limit; start burnish explore again")
+        self.exploration.state(trace)
+        self.trials.start(lambda ends: self._try_all(trace, entries, ends))
+
+    def _try_all(self, trace: Trace, entries: Sequence[str], ends: threading.Event) -> None:
+        for text in entries:
+            if ends.is_set():
+                return
+            with suppress(IllegalAction):  # the page may show the actions of an earlier state
+                self.visit((*trace, text))
+
+    def minimize(self, trace: Trace) -> Reduced:
+        """Leave out the entries of a trace that do not lower its cost; see Exploration.minimize.
+
+        Raises:
+            InputError: the objective is noisy, or another trace is being minimised.
+            CompilerCrash, IllegalAction, UnknownName: the trace cannot be applied.
+        """
+        if not self._minimizing.acquire(blocking=False):
+            raise InputError("another trace is being minimised; try again when its page shows the result")
         try:
-            self.exploration.search(state, budget, objective=self.goal.name, progress=found)
-        except BurnishError as error:
-            self.search_error = str(error)
+            return self.exploration.minimize(
+                trace, self.goal.name, seconds=MINIMIZE_SECONDS, stopped=self._closed.is_set
+            )
+        finally:
+            self._minimizing.release()
 
     def _known_before(self, trace: Trace) -> str:
         """Return the key of the node with the longest trace that begins this one."""
-        known = {node.trace: node.key for node in tuple(self.nodes.values())}
         lengths = range(len(trace) - 1, -1, -1)
-        return next((known[trace[:length]] for length in lengths if trace[:length] in known), "")
+        known = (self._by_trace.get(trace[:length]) for length in lengths)
+        return next((key for key in known if key is not None), "")
 
     def _measured(self, state: State, before: str, trace: Trace) -> Node:
         """Return the node of a state, whose cost is measured if it is new."""
@@ -154,23 +240,43 @@ class StateTree:
         return self._add(Node(state.digest, before, trace, self.exploration.cost(state, self.goal.name)))
 
     def _crashed(self, before: State, trace: Trace, error: str) -> Node:
-        return self._add(Node(f"{before.digest}!{trace[-1]}", before.digest, trace, math.inf, error))
+        return self._add(Node(_crash_key(before.digest, trace[-1]), before.digest, trace, math.inf, error))
 
     def _add(self, node: Node) -> Node:
         with self._lock:
-            if node.key not in self.nodes:
-                self.nodes[node.key] = node
-                self.log.append(node)
-            return self.nodes[node.key]
+            if known := self.nodes.get(node.key):
+                return known
+            if node.searched and len(self.nodes) >= MOST_NODES:
+                self.left_out += 1
+                return node
+            self.nodes[node.key] = node
+            self._by_trace.setdefault(node.trace, node.key)
+            self.log.append(node)
+            return node
+
+
+def edge_as_json(edge: Edge) -> dict[str, Any]:
+    """Return an edge as the page reads it, between the keys of nodes."""
+    target = edge.target or _crash_key(edge.source, edge.entry)
+    return {"from": edge.source, "to": target, "entry": edge.entry, "seconds": edge.seconds}
+
+
+def finite(cost: float) -> float | None:
+    """Return a cost as the page reads it: None after a crash."""
+    return cost if math.isfinite(cost) else None
+
+
+def _crash_key(before: str, text: str) -> str:
+    return f"{before}!{text}"
 
 
 def as_json(node: Node) -> dict[str, Any]:
-    """Return a node as the page reads it; no cost after a crash."""
+    """Return a node as the page reads it."""
     return {
         "key": node.key,
         "parent": node.parent,
         "trace": node.trace,
-        "cost": node.cost if math.isfinite(node.cost) else None,
+        "cost": finite(node.cost),
         "error": node.error,
         "searched": node.searched,
     }

@@ -15,7 +15,7 @@ from typing import Any
 
 from burnish.core.argument_checks import check_class
 from burnish.core.clock import WALL, Clock
-from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout, InputError
+from burnish.core.errors import CompilerCrash, CompilerKilled, CompilerMemory, CompilerTimeout, InputError
 from burnish.workers import child
 from burnish.workers.process import Begin, Process
 
@@ -292,7 +292,8 @@ class Worker:
         if any(said in words for said in ("out of memory", "bad_alloc", "MemoryError")):
             return CompilerMemory(f"out of memory (limit {self.limits.memory_bytes / GIB:.3g} GiB)")
         how = f"signal {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
-        return CompilerCrash(f"the compiler process ended by {how}{': ' + words if words else ''}")
+        kind = CompilerKilled if -returncode in (signal.SIGKILL, signal.SIGTERM) else CompilerCrash
+        return kind(f"the compiler process ended by {how}{': ' + words if words else ''}")
 
 
 @contextlib.contextmanager

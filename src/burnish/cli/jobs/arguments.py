@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser, asks_for_help
 from burnish.core.errors import InputError
-from burnish.core.registry import default_task, load_task, program_kinds, task_names
+from burnish.core.program_source import Loaded
+from burnish.core.registry import default_task, load_task, program_kinds, task_for, task_names
 from burnish.core.task import Setting, Task
 from burnish.policies import find as policies
 from burnish.workers.executor import Executor, Processes, each_core
@@ -101,6 +102,17 @@ def given_settings(options: argparse.Namespace, task: Task) -> dict[str, str]:
 def given_goals(options: argparse.Namespace, task: Task) -> dict[str, str]:
     """Return the given values of a task's settings of objectives; see Task.goal."""
     return _given(options, task, task.settings.goal_settings)
+
+
+def load_configured(options: argparse.Namespace, compiler: Sequence[str]) -> tuple[Task, Loaded]:
+    """Return the task of the options' `file` with its settings and `objective`, and the loaded program.
+
+    Raises:
+        InputError: the program cannot be read, or a setting is wrong.
+    """
+    task = task_for([options.file], options.task)
+    task = task.configured(given_settings(options, task), options.objective)
+    return task, task.source().load(options.file, compiler)
 
 
 def all_given(options: argparse.Namespace) -> dict[str, str]:

@@ -1,10 +1,16 @@
-// The legal actions of the shown state.
+// The legal actions of the shown state: what a policy predicts, and what was measured.
 
-import { $, change, element } from "./draw.js";
-import { go, nodes, page } from "./state.js";
+import { $, change, element, say } from "./draw.js";
+import { after, ask, go, page } from "./state.js";
 
 const MOST_SHOWN = 400; // actions in the list: filter to see the others
-let shown = [], chosen = 0;
+const ORDERS = { // the smallest value first; actions without a value keep the list's order, at the end
+  chance: (one) => -(page.predictions.probabilities[one.entry] ?? NaN),
+  predicted: (one) => page.predictions.ratios[one.entry] ?? NaN,
+  measured: (one) => { const found = after(one.entry); return found && !found.idle && !found.node.error ? found.node.cost : NaN; },
+};
+let shown = [], chosen = 0, order = "listed";
+const items = new Map(); // by entry
 
 export function drawSites() {
   const before = $("site").value;
@@ -14,42 +20,77 @@ export function drawSites() {
   $("site").value = sites.has(before) ? before : page.legal.some((one) => !one.site) ? "" : "*";
 }
 
+function ordered(found) {
+  if (order === "listed") return found;
+  const values = new Map(found.map((one) => [one, ORDERS[order](one)]));
+  const last = (value) => (Number.isNaN(value) ? 1 : 0);
+  return [...found].sort((a, b) => last(values.get(a)) - last(values.get(b)) || (last(values.get(a)) ? 0 : values.get(a) - values.get(b)));
+}
+
 export function drawActions() {
   const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const site = $("site").value;
-  const found = page.legal.filter((one) => {
+  const found = ordered(page.legal.filter((one) => {
     const text = `${one.title} ${one.entry}`.toLowerCase();
     return (site === "*" || one.site === site) && words.every((word) => text.includes(word));
-  });
+  }));
   shown = found.slice(0, MOST_SHOWN);
   chosen = Math.min(chosen, Math.max(0, shown.length - 1));
-  const known = new Map();
-  for (const node of nodes.values())
-    if (node.parent === page.here.key && node.trace.length) known.set(node.trace.at(-1), node);
+  items.clear();
   $("action-list").replaceChildren(...shown.map((one, i) => {
     const action = one.site ? one.entry.slice(one.site.length + 2) : one.entry;
-    const text = one.site && site === "*" ? `${one.title}: ${action}` : action;
-    const item = element("li", { role: "option", id: `action-${i}`, "aria-selected": i === chosen }, text);
-    const after = known.get(one.entry);
-    if (after) {
-      const kind = after.error ? "failed" : after.cost < page.here.cost ? "better" : after.cost > page.here.cost ? "worse" : "even";
-      item.prepend(element("span", { class: `known ${kind}` }, after.error ? "crash" : change(page.here.cost, after.cost)));
-    }
+    const name = element("span", { class: "name" }, one.site && site === "*" ? `${one.title}: ${action}` : action);
+    const values = ["chance", "predicted", "measured"].map((kind) => element("span", { class: kind }));
+    const item = element("li", { role: "option", id: `action-${i}`, "aria-selected": i === chosen }, ...values, name);
     item.addEventListener("click", () => apply(i));
+    items.set(one.entry, item);
+    fill(item, one.entry);
     return item;
   }));
   if (!shown.length) $("action-list").append(element("li", { class: "empty" }, page.legal.length ? "No action matches the filter." : "No action is legal here."));
   $("action-count").textContent = found.length > shown.length ? `${shown.length} of ${found.length} shown` : `${found.length}`;
+  $("try").disabled = !shown.length && !page.trying;
   if (shown.length) $("action-list").setAttribute("aria-activedescendant", `action-${chosen}`);
 }
 
+// Writes an action's numbers; the row itself stays, so that news cost little.
+function fill(item, entry) {
+  const [chance, predicted, measured] = item.children;
+  const probability = page.predictions.probabilities[entry], ratio = page.predictions.ratios[entry], found = after(entry);
+  chance.textContent = probability === undefined ? "" : percent(probability);
+  predicted.textContent = ratio === undefined ? "" : change(1, ratio);
+  predicted.className = `predicted ${kind(1, ratio ?? 1)}`;
+  item.classList.toggle("idle", Boolean(found?.idle));
+  measured.textContent = !found ? "" : found.node.error ? "crash" : change(page.here.cost, found.node.cost);
+  measured.className = `measured known ${!found ? "" : found.node.error ? "failed" : kind(page.here.cost, found.node.cost)}`;
+  item.title = found?.idle ? "This action changes nothing here." : found?.node.error ?? "";
+}
+
+const kind = (before, now) => (now < before ? "better" : now > before ? "worse" : "even");
+const percent = (share) => (share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "<0.1 %");
+
+// Shows the policy's predictions, which arrive after the list; until then the columns stay as they are.
+export function drawPredictions() {
+  $("actions").classList.toggle("with-chance", Object.keys(page.predictions.probabilities).length > 0);
+  $("actions").classList.toggle("with-predicted", Object.keys(page.predictions.ratios).length > 0);
+  if (order === "chance" || order === "predicted") return drawActions();
+  for (const [entry, item] of items) fill(item, entry);
+}
+
+// Shows the effects of edges that have arrived.
+export function drawEffects(news) {
+  const own = news.filter((edge) => edge.from === page.here.key);
+  if (own.length && order === "measured") return drawActions();
+  for (const edge of own) if (items.has(edge.entry)) fill(items.get(edge.entry), edge.entry);
+}
+
 export function choose(by) {
-  const items = $("action-list").children;
+  const rows = $("action-list").children;
   if (!shown.length) return;
-  items[chosen]?.setAttribute("aria-selected", "false");
+  rows[chosen]?.setAttribute("aria-selected", "false");
   chosen = Math.max(0, Math.min(shown.length - 1, chosen + by));
-  items[chosen].setAttribute("aria-selected", "true");
-  items[chosen].scrollIntoView({ block: "nearest" });
+  rows[chosen].setAttribute("aria-selected", "true");
+  rows[chosen].scrollIntoView({ block: "nearest" });
   $("action-list").setAttribute("aria-activedescendant", `action-${chosen}`);
 }
 
@@ -61,6 +102,11 @@ function apply(i) {
 
 export const applyChosen = () => apply(chosen);
 
+export function toggleTrials() {
+  const asked = page.trying ? ask("stop", { work: "trials" }) : ask("try", { trace: page.here.trace, entries: shown.map((one) => one.entry) });
+  asked.catch((error) => say(error.message));
+}
+
 export function filterNothing() {
   $("filter").value = "";
   drawActions();
@@ -69,3 +115,11 @@ export function filterNothing() {
 
 for (const [id, kind] of [["filter", "input"], ["site", "change"]])
   $(id).addEventListener(kind, () => { chosen = 0; drawActions(); });
+$("try").addEventListener("click", toggleTrials);
+$("action-order").addEventListener("click", (event) => {
+  if (!event.target.dataset.order) return;
+  order = event.target.dataset.order;
+  for (const button of $("action-order").children) button.setAttribute("aria-pressed", button === event.target);
+  chosen = 0;
+  drawActions();
+});

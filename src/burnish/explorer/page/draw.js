@@ -23,7 +23,7 @@ export function drawn(name, attributes, text) {
   return made;
 }
 
-export const number = (value) => (Number.isInteger(value) ? String(value) : Number(value.toPrecision(4)).toString());
+export const number = (value) => (Number.isInteger(value) ? String(value) : Math.abs(value) < 1e-3 ? value.toExponential(3) : String(Number(value.toPrecision(4))));
 
 export function change(from, to) {
   if (from === null || to === null || !from) return "";

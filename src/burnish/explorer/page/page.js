@@ -1,15 +1,21 @@
 // The page of burnish explore. The address' fragment is the trace of the shown state, as JSON.
 
-import { applyChosen, choose, drawActions, drawSites, filterNothing } from "./actions.js";
+import { applyChosen, choose, drawActions, drawEffects, drawPredictions, drawSites, filterNothing, toggleTrials } from "./actions.js";
 import { compare } from "./changes.js";
-import { drawCosts } from "./costs.js";
 import { $, change, element, number, say } from "./draw.js";
-import { add, addressOf, ask, go, nodes, page, traceOf } from "./state.js";
+import { openExports } from "./exports.js";
+import { drawFigures, drawNews, startFigures } from "./figures.js";
+import { add, addEdge, addressOf, ask, go, nodes, page, pathKeys, seen, traceOf } from "./state.js";
 import { show, tabs } from "./tabs.js";
 import { drawTree } from "./tree.js";
 
+const MOST_WAITING = 500; // edges whose states may still arrive
+
 let turn = 0; // of requests: answers to earlier ones are dropped
 let drawing = 0; // the frame that will draw news
+let arrived = []; // edges that the frame will draw
+let notice = ""; // shown when the next state is open
+let errors = ""; // of searches and trials, as the server last sent them
 
 // Going to a state
 
@@ -20,7 +26,8 @@ async function open() {
   try {
     const node = await ask("state", { trace });
     if (mine !== turn) return;
-    say("");
+    say(notice, true);
+    notice = "";
     add(node);
     if (node.error) {
       say(`The compiler failed: ${node.error}`);
@@ -34,8 +41,10 @@ async function open() {
     const [found] = await Promise.all([ask("actions", { trace }), compare(() => mine === turn)]);
     if (mine !== turn) return;
     page.legal = found;
+    page.predictions = { probabilities: {}, ratios: {} };
     drawSites();
     drawActions();
+    if (page.program.policy) predict(trace, mine);
   } catch (error) {
     if (mine !== turn) return;
     say(error.message);
@@ -46,10 +55,40 @@ async function open() {
   }
 }
 
+async function predict(trace, mine) {
+  try {
+    const found = await ask("predictions", { trace });
+    if (mine !== turn) return;
+    page.predictions = found;
+    drawPredictions();
+  } catch (error) {
+    if (mine === turn) say(`The policy ${page.program.policy} predicts nothing here: ${error.message}`, true);
+  }
+}
+
+async function minimize() {
+  const trace = page.here.trace;
+  if (!trace.length || $("minimize").disabled) return;
+  $("minimize").disabled = true;
+  say("Leaving out steps…", true);
+  try {
+    const { trace: kept, minimal } = await ask("minimize", { trace });
+    let next = 0;
+    const left = trace.filter((entry) => (entry === kept[next] ? (next++, false) : true));
+    const late = minimal ? "" : " The time ran out: perhaps more steps can be left out.";
+    notice = left.length ? `Left out ${left.length} of ${trace.length} steps: ${left.join(", ")}.${late}` : `No step can be left out.${late}`;
+    go(kept);
+  } catch (error) {
+    say(error.message);
+  } finally {
+    $("minimize").disabled = !page.here.trace.length;
+  }
+}
+
 const undo = () => page.here?.trace.length && go(page.here.trace.slice(0, -1));
 
 function draw() {
-  const start = [...nodes.values()].find((node) => !node.trace.length)?.cost ?? null;
+  const start = seen.root?.cost ?? null;
   const facts = $("facts");
   facts.replaceChildren(`${page.program.task} · `, element("b", {}, number(page.here.cost)), ` ${page.program.unit}`);
   for (const [label, cost] of [["the start", start], [page.program.reference, page.program.reference_cost]])
@@ -57,9 +96,9 @@ function draw() {
       const kind = page.here.cost < cost ? "gain" : page.here.cost > cost ? "loss" : "";
       facts.append(" · ", element("span", { class: kind }, change(cost, page.here.cost)), ` against ${label}`);
     }
-  $("undo").disabled = !page.here.trace.length;
+  $("undo").disabled = $("minimize").disabled = !page.here.trace.length;
   drawTree();
-  drawCosts();
+  drawFigures();
 }
 
 // Events
@@ -67,19 +106,16 @@ function draw() {
 $("undo").addEventListener("click", undo);
 $("help").addEventListener("click", () => $("keys").showModal());
 $("search").addEventListener("click", toggleSearch);
-$("export").addEventListener("click", () => {
-  const link = element("a", { download: `${page.program.program}.trace.txt`, href: URL.createObjectURL(new Blob([page.here.trace.map((entry) => `${entry}\n`).join("")])) });
-  link.click();
-  URL.revokeObjectURL(link.href);
-});
+$("minimize").addEventListener("click", minimize);
+$("export").addEventListener("click", openExports);
 window.addEventListener("hashchange", open);
 
 function toggleSearch() {
-  ask(page.searching ? "stop" : "search", { trace: page.here.trace }).catch((error) => say(error.message));
+  ask(page.searching ? "stop" : "search", { trace: page.here.trace, work: "search" }).catch((error) => say(error.message));
 }
 
 document.addEventListener("keydown", (event) => {
-  if ($("keys").open || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest("input, select, summary, button, a");
   const typing = event.target === $("filter");
   if (event.key === "Escape" && typing) return filterNothing();
@@ -88,7 +124,7 @@ document.addEventListener("keydown", (event) => {
   const keys = {
     "/": () => { show($("actions-tab")); $("filter").focus(); $("filter").select(); },
     ArrowUp: () => choose(-1), ArrowDown: () => choose(1), Enter: applyChosen,
-    u: undo, s: toggleSearch, "?": () => $("keys").showModal(),
+    u: undo, s: toggleSearch, t: toggleTrials, m: minimize, e: openExports, "?": () => $("keys").showModal(),
   };
   if (!keys[event.key] || event.target.closest("select")) return;
   event.preventDefault();
@@ -100,20 +136,44 @@ function listen() {
   events.onmessage = (event) => {
     const news = JSON.parse(event.data);
     news.states.forEach(add);
+    news.edges.forEach(addEdge);
+    arrived.push(...news.edges);
+    page.evaluated = news.evaluated;
+    page.leftOut = news.left_out;
     page.searching = news.searching;
-    $("search").textContent = page.searching ? "Stop search" : "Search";
+    page.trying = news.trying;
+    $("try").textContent = page.trying ? "Stop" : "Try all";
+    $("try").classList.toggle("running", page.trying);
+    $("search").textContent = page.searching ? "Stop" : "Search";
     $("search").classList.toggle("running", page.searching);
-    if (news.error) say(`The search ended: ${news.error}`);
-    if (page.here && news.states.length && !drawing) drawing = requestAnimationFrame(() => { drawing = 0; draw(); drawActions(); });
+    if (news.errors.join() !== errors) errors = news.errors.join(), errors && say(`Stopped: ${errors}`);
+    if (page.here) drawing ||= requestAnimationFrame(drawArrived);
   };
   events.onerror = () => page.here && say("burnish explore does not answer. If it has ended, start it again and open its new address.", true);
   events.onopen = () => $("message").classList.contains("note") && say("");
 }
 
-page.program = await (await fetch("api/program")).json();
+function drawArrived() {
+  const known = pathKeys(), own = arrived.some((edge) => known.includes(edge.from));
+  drawTree();
+  drawEffects(arrived);
+  drawNews(own);
+  drawing = 0;
+  arrived = arrived.filter((edge) => !nodes.has(edge.to)).slice(-MOST_WAITING); // a state arrives after its edge
+}
+
+async function askBaselines() {
+  Object.assign(page.program, await ask("baselines"));
+  if (page.here) draw();
+}
+
+page.program = { ...(await (await fetch("api/program")).json()), baselines: [], reference_cost: null };
 document.title = `${page.program.program} · burnish explore`;
 $("program").textContent = page.program.program;
 for (const place of document.querySelectorAll(".legend .reference")) place.textContent = page.program.reference;
+$("minimize").hidden = !page.program.exact;
+startFigures();
 tabs(document.querySelector("nav"), () => page.here && drawTree());
+askBaselines().catch((error) => say(error.message));
 await open();
 listen();

@@ -1,69 +1,128 @@
-// The tree of states.
+// The tree of states. Only the rows in view are drawn, so that thousands of states move smoothly.
 
 import { $, drawn, number, say } from "./draw.js";
-import { go, kindOf, nodes, page } from "./state.js";
+import { children, edges, go, kindOf, nodes, page, seen } from "./state.js";
 
-export function drawTree() {
-  const children = new Map();
-  for (const node of nodes.values())
-    if (node.parent && nodes.has(node.parent) && node.parent !== node.key) children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
-  const root = [...nodes.values()].find((node) => !node.parent);
-  if (!root) return;
-  const path = new Set();
-  for (let node = nodes.get(page.here?.key); node && !path.has(node.key); node = nodes.get(node.parent)) path.add(node.key);
-  const place = new Map();
-  let row = 0, deepest = 0;
-  const stack = [[root, 0]];
-  const order = [];
-  while (stack.length) { // depth first; the first child is on its parent's row
+const LEFT = 18, COLUMN = 34, ROW = 22; // pixels
+const MARGIN = 4; // rows that are drawn above and below the view
+const MOST_MERGES = 200; // dashed edges in view
+const x = (depth) => LEFT + COLUMN * depth, y = (row) => LEFT + ROW * row;
+const view = $("tree-view");
+const picture = drawn("svg", { role: "img" }), lines = drawn("g", {}), dots = drawn("g", {});
+picture.append(lines, dots);
+view.append(picture);
+
+let layout = { version: -1, place: new Map(), rows: [], trunks: [], merges: [], deepest: 0 };
+let shownKey = ""; // the state that was scrolled into view
+let drawing = 0;
+
+// Places states depth first; the first child is on its parent's row.
+function laidOut() {
+  const place = new Map(), rows = [], trunks = [], merges = [];
+  let row = -1, deepest = 0, before = Infinity;
+  const stack = [[seen.root, 0]];
+  while (stack.length) {
     const [node, depth] = stack.pop();
     if (place.has(node.key)) continue;
-    if (order.length && depth <= place.get(order.at(-1).key)[0]) row++;
+    if (depth <= before) rows[++row] = [];
+    before = depth;
     place.set(node.key, [depth, row]);
+    rows[row].push(node);
     deepest = Math.max(deepest, depth);
-    order.push(node);
     const after = children.get(node.key) ?? [];
     for (let i = after.length - 1; i >= 0; i--) stack.push([after[i], depth + 1]);
   }
-  const x = (depth) => 18 + 34 * depth, y = (line) => 18 + 22 * line;
-  const best = order.reduce((a, b) => (b.cost !== null && (a.cost === null || b.cost < a.cost) ? b : a));
-  const picture = drawn("svg", { width: x(deepest) + 96, height: y(row) + 20, role: "img", "aria-label": `${order.length} states` });
-  const edges = drawn("g", {}), dots = drawn("g", {});
-  for (const node of order) {
-    const [depth, line] = place.get(node.key), [cx, cy] = [x(depth), y(line)];
-    if (node.parent && place.has(node.parent)) {
-      const [px, py] = place.get(node.parent).map((value, i) => (i ? y(value) : x(value)));
-      const way = py === cy ? `M${px} ${py}H${cx}` : `M${px} ${py}V${cy - 8}Q${px} ${cy} ${px + 8} ${cy}H${cx}`;
-      edges.append(drawn("path", { d: way, class: path.has(node.key) ? "edge path" : "edge" }));
-    }
-    const isHere = node.key === page.here?.key;
-    const dot = drawn("circle", { cx, cy, r: isHere ? 8 : 6, "data-key": node.key, class: `node ${kindOf(node)}${isHere ? " here" : ""}${node === best ? " best" : ""}` });
-    const steps = node.trace.length ? node.trace.at(-1) : "start";
-    dot.append(drawn("title", {}, `${steps}\n${node.error || `${number(node.cost)} ${page.program.unit}`}`));
-    dots.append(dot);
-    if (isHere) dots.append(drawn("text", { x: cx + 13, y: cy + 4, class: "cost" }, number(node.cost)));
+  for (const [key, after] of children) {
+    const last = place.get(after.at(-1).key), from = place.get(key);
+    if (last && from && last[1] > from[1]) trunks.push([from[0], from[1], last[1]]);
   }
-  picture.append(edges, dots);
-  $("tree-view").replaceChildren(picture);
-  $("state-count").textContent = `${order.length}, best ${number(best.cost)} ${page.program.unit}`;
-  const mark = picture.querySelector(".here");
-  if (mark) {
-    const view = $("tree-view"), [cx, cy] = [+mark.getAttribute("cx"), +mark.getAttribute("cy")];
+  for (const byEntry of edges.values())
+    for (const { from, to } of byEntry.values())
+      if (from !== to && place.has(from) && place.has(to) && nodes.get(to).parent !== from) merges.push([place.get(from), place.get(to)]);
+  return { version: seen.version, place, rows, trunks, merges, deepest };
+}
+
+export function drawTree() {
+  if (!seen.root) return;
+  if (layout.version !== seen.version) {
+    layout = laidOut();
+    picture.setAttribute("width", x(layout.deepest) + 96);
+    picture.setAttribute("height", y(layout.rows.length - 1) + 20);
+    picture.setAttribute("aria-label", `${layout.place.size} states`);
+    const left = page.leftOut ? `, ${page.leftOut} more were found` : "";
+    $("state-count").textContent = `${layout.place.size}${left}, best ${number(seen.best?.cost ?? seen.root.cost)} ${page.program.unit}`;
+  }
+  const here = layout.place.get(page.here?.key);
+  if (here && shownKey !== page.here.key) {
+    shownKey = page.here.key;
+    const [cx, cy] = [x(here[0]), y(here[1])];
     if (cx < view.scrollLeft + 20 || cx > view.scrollLeft + view.clientWidth - 80) view.scrollLeft = cx - view.clientWidth / 2;
     if (cy < view.scrollTop + 20 || cy > view.scrollTop + view.clientHeight - 20) view.scrollTop = cy - view.clientHeight / 2;
   }
+  drawRows();
 }
 
-$("tree-view").addEventListener("click", (event) => {
+function drawRows() {
+  const { place, rows, trunks, merges } = layout;
+  const top = Math.floor((view.scrollTop - LEFT) / ROW) - MARGIN, bottom = top + Math.ceil(view.clientHeight / ROW) + 2 * MARGIN;
+  const inView = (first, last) => Math.min(first, last) <= bottom && Math.max(first, last) >= top;
+  const path = new Set();
+  for (let node = nodes.get(page.here?.key); node && !path.has(node.key); node = nodes.get(node.parent)) path.add(node.key);
+  const edgesDrawn = [], pathDrawn = [], dotsDrawn = [];
+  for (const [depth, first, last] of trunks)
+    if (inView(first, last)) edgesDrawn.push(drawn("path", { d: `M${x(depth)} ${y(Math.max(first, top))}V${y(Math.min(last, bottom)) - 8}`, class: "edge" }));
+  const elbow = (node) => {
+    const from = place.get(node.parent), [depth, row] = place.get(node.key);
+    if (!from) return null;
+    const [px, py, cx, cy] = [x(from[0]), y(from[1]), x(depth), y(row)];
+    if (py === cy) return `M${px} ${py}H${cx}`;
+    return `M${px} ${path.has(node.key) ? py : cy - 8}V${cy - 8}Q${px} ${cy} ${px + 8} ${cy}H${cx}`;
+  };
+  for (const key of path) {
+    const node = nodes.get(key), way = place.has(key) && elbow(node);
+    if (way && inView(place.get(key)[1], place.get(node.parent)[1])) pathDrawn.push(drawn("path", { d: way, class: "edge path" }));
+  }
+  for (let row = Math.max(0, top); row <= Math.min(bottom, rows.length - 1); row++)
+    for (const node of rows[row]) {
+      const way = !path.has(node.key) && elbow(node);
+      if (way) edgesDrawn.push(drawn("path", { d: way, class: "edge" }));
+      dotsDrawn.push(...dotOf(node));
+    }
+  const mergesDrawn = merges.filter(([from, to]) => inView(from[1], to[1])).slice(0, MOST_MERGES).map(([from, to]) => drawn("path", { d: arc(from, to), class: "edge merge" }));
+  lines.replaceChildren(...edgesDrawn, ...mergesDrawn, ...pathDrawn);
+  dots.replaceChildren(...dotsDrawn);
+}
+
+function dotOf(node) {
+  const [depth, row] = layout.place.get(node.key), [cx, cy] = [x(depth), y(row)];
+  const isHere = node.key === page.here?.key;
+  const dot = drawn("circle", { cx, cy, r: isHere ? 8 : 6, "data-key": node.key, class: `node ${kindOf(node)}${isHere ? " here" : ""}${node === seen.best ? " best" : ""}` });
+  dot.append(drawn("title", {}, `${node.trace.at(-1) ?? "start"}\n${node.error || `${number(node.cost)} ${page.program.unit}`}`));
+  const hasRoom = (children.get(node.key) ?? []).every((other) => layout.place.get(other.key)?.[1] !== row); // beside the dot
+  return isHere && hasRoom ? [dot, drawn("text", { x: cx + 13, y: cy + 4, class: "cost" }, number(node.cost))] : [dot];
+}
+
+// A curve beside the tree's own edges, which are straight.
+function arc([fromDepth, fromRow], [toDepth, toRow]) {
+  const [ax, ay, bx, by] = [x(fromDepth), y(fromRow), x(toDepth), y(toRow)];
+  const bend = COLUMN / 2;
+  if (ay === by) return `M${ax} ${ay}Q${(ax + bx) / 2} ${ay - bend} ${bx} ${by}`;
+  return `M${ax} ${ay}C${ax + bend} ${ay + Math.sign(by - ay) * bend} ${bx + bend} ${by - Math.sign(by - ay) * bend} ${bx} ${by}`;
+}
+
+view.addEventListener("scroll", () => { drawing ||= requestAnimationFrame(() => { drawing = 0; drawRows(); }); }, { passive: true });
+new ResizeObserver(() => seen.root && drawTree()).observe(view);
+view.addEventListener("click", (event) => {
   const node = nodes.get(event.target.dataset?.key);
   if (node?.error) say(`The compiler failed: ${node.error}`);
   else if (node) go(node.trace);
 });
-$("tree-view").addEventListener("keydown", (event) => {
-  const beside = (key) => [...nodes.values()].filter((node) => node.parent === key && !node.error && node.key !== key);
-  const siblings = beside(nodes.get(page.here.key)?.parent), at = siblings.findIndex((node) => node.key === page.here.key);
-  const after = beside(page.here.key).sort((a, b) => a.cost - b.cost);
-  const next = { ArrowLeft: nodes.get(nodes.get(page.here.key)?.parent), ArrowRight: after[0], ArrowUp: siblings[at - 1], ArrowDown: siblings[at + 1] };
+view.addEventListener("keydown", (event) => {
+  const beside = (key) => (children.get(key) ?? []).filter((node) => !node.error);
+  const parent = nodes.get(nodes.get(page.here.key)?.parent);
+  const siblings = beside(parent?.key), at = siblings.findIndex((node) => node.key === page.here.key);
+  const best = beside(page.here.key).reduce((one, other) => (one && one.cost <= other.cost ? one : other), undefined);
+  const next = { ArrowLeft: parent, ArrowRight: best, ArrowUp: siblings[at - 1], ArrowDown: siblings[at + 1] };
   if (!(event.key in next)) return;
   event.preventDefault();
   event.stopPropagation();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,6 +13,7 @@ from burnish.tasks.loop_nests.boxes import LINE, AnyLoop, LoopBoxes, StatementFa
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.sketches import Sketch
 from burnish.tasks.loop_nests.streams import Stream, detour, stream_of
+from burnish.tasks.loop_nests.tree import Path, Tree
 
 CACHES = (32 << 10, 1 << 20, 24 << 20)  # bytes
 REGISTERS = {64: 32, 32: 16, 16: 32}  # by the bytes of a vector: AVX-512, AVX2, NEON
@@ -91,6 +93,20 @@ class Featurizer:
             for number, loops, shared in chains
         ]
         return np.array(rows, dtype=np.float32)
+
+
+def features_of_tree(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
+    """Return float32[statements, COLUMNS] for a tree, in the order of its statements' execution."""
+    leaves = [path for path in tree.bodies if path not in tree.by_path]
+    shared = [0, *itertools.starmap(_loops_around_both, itertools.pairwise(leaves)), 0]
+    return Featurizer(tree.nest, vector_bytes).rows(
+        (tree.leaves(path)[0], tree.above(path), max(shared[i : i + 2])) for i, path in enumerate(leaves)
+    )
+
+
+def _loops_around_both(one: Path, other: Path) -> int:
+    """Return the number of loops around two different statements."""
+    return next(i for i, steps in enumerate(zip(one, other, strict=False)) if steps[0] != steps[1])
 
 
 class _FeatureRow(LoopBoxes):

@@ -20,9 +20,10 @@ from burnish.core.guide import InitialTraces
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.tasks.loop_nests.drawing import draw
-from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
+from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features_of_tree
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.session import NestSession
 from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
 from burnish.tasks.tensors.machine import host
@@ -140,4 +141,10 @@ def propose_for(session: Session, model: CostModel) -> InitialTraces:
     return propose(parse(str(session.observe("nest"))), model, host().vector_bytes)
 
 
-load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for)
+def predicted_seconds(model: CostModel, session: Session) -> float:
+    """Return the seconds that the model predicts for a state of a nest's session."""
+    assert isinstance(session, NestSession), "the model reads the loop tree, which a sandbox does not have"
+    return float(2.0 ** model.log2_seconds([features_of_tree(session.tree, host().vector_bytes)])[0])
+
+
+load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for, predict=predicted_seconds)

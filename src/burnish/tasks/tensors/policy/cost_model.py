@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -132,6 +132,8 @@ def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
 
 Propose = Callable[[Session, CostModel], InitialTraces]
 """A function that proposes schedules of the session's program, most promising first."""
+Predict = Callable[[CostModel, Session], float]
+"""A function that predicts the cost of a session's state: see Guide.predicted_cost."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ class SchedulePolicy:
 
     model: CostModel
     propose: Propose
+    predict: Predict | None = None
 
     @property
     def objective(self) -> str:
@@ -148,7 +151,8 @@ class SchedulePolicy:
 
     def __call__(self, session: Session) -> Guide:
         """Return a guide that proposes schedules of the session's program."""
-        return Guide(self.propose(session, self.model), searches=True)
+        predict = partial(self.predict, self.model) if self.predict else None
+        return Guide(self.propose(session, self.model), predicted_cost=predict, searches=True)
 
     def distance(self, _task: Task) -> float:
         """Return the distance from the measured machine to this one: log2 of the ratio of vector sizes."""
@@ -156,7 +160,12 @@ class SchedulePolicy:
 
 
 def load_policy(
-    path: Path, task: Task, known: tuple[str, ...], kind: str, propose: Propose
+    path: Path,
+    task: Task,
+    known: tuple[str, ...],
+    kind: str,
+    propose: Propose,
+    predict: Predict | None = None,
 ) -> SchedulePolicy:
     """Read a cost model as a policy for a task; see `load_cost_model`.
 
@@ -166,4 +175,4 @@ def load_policy(
     model = load_cost_model(path, known, kind)
     if model.task != task.id:
         raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
-    return SchedulePolicy(model, propose)
+    return SchedulePolicy(model, propose, predict)

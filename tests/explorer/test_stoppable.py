@@ -1,0 +1,48 @@
+"""Work in a thread ends when it is asked to, and says why it failed."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from burnish.core.errors import CompilerCrash, InputError
+from burnish.explorer.stoppable import Stoppable
+
+
+def test_work_is_stopped_and_may_begin_again() -> None:
+    work, begun = Stoppable("a search"), threading.Event()
+
+    def until_stopped(ends: threading.Event) -> None:
+        begun.set()
+        ends.wait()
+
+    for _ in range(2):
+        begun.clear()
+        work.start(until_stopped)
+        assert begun.wait(timeout=60)
+        assert work.running
+        with pytest.raises(InputError, match="a search runs already; stop it first"):
+            work.start(until_stopped)
+        work.stop()
+        assert not work.running
+
+
+def test_stopping_nothing_is_fine() -> None:
+    work = Stoppable("a search")
+    work.stop()
+    assert not work.running
+
+
+def test_error_is_kept_until_the_next_work() -> None:
+    work = Stoppable("a search")
+
+    def failing(ends: threading.Event) -> None:
+        raise CompilerCrash("died of signal 11")
+
+    work.start(failing)
+    work.wait()
+    assert work.error == "died of signal 11"
+    work.start(lambda ends: None)
+    work.wait()
+    assert not work.error
