@@ -136,7 +136,8 @@ void bind_codegen(nb::module_ &m) {
       .def_rw("unique_section_names", &BackEnd::unique_section_names)
       .def_rw("address_significance", &BackEnd::address_significance)
       .def_rw("call_site_info", &BackEnd::call_site_info)
-      .def_rw("debugger", &BackEnd::debugger);
+      .def_rw("debugger", &BackEnd::debugger)
+      .def_rw("assembly", &BackEnd::assembly);
   nb::class_<EvictionNetwork>(m, "EvictionNetwork")
       .def(nb::init<std::shared_ptr<const Network>>(), "network"_a)
       .def("scores", &scores_of, "rows"_a, "llvms"_a);

@@ -22,7 +22,9 @@ TOKEN = "a-token"
 @pytest.fixture(scope="session")
 def tree() -> Iterator[StateTree]:
     with Exploration(TASK, program("matrix.c")) as exploration:
-        yield StateTree(exploration)
+        tree = StateTree(exploration)
+        yield tree
+        tree.close()
 
 
 @pytest.fixture(scope="session")

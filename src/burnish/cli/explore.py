@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
             if not options.no_browser:
                 webbrowser.open(address)
             _serve(make_app(tree, token, port), listener)
-        tree.stop_search()
+        tree.close()
     return 0
 
 

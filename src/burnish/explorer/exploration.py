@@ -18,6 +18,7 @@ import numpy as np
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction, InputError, NotMeasurable
 from burnish.core.program import Program
+from burnish.core.recent import Recent
 from burnish.core.reduce import Reduced
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -34,6 +35,7 @@ from burnish.search.space import Evaluation
 from burnish.workers.worker import Limits, Worker
 
 GROWN = 12  # most traces of a search that become states: each is replayed, so more would take long
+READ = 64  # most texts, and most tables of sites' costs, that are kept
 METHOD = "explorer"  # the method in results of explorations
 
 
@@ -102,6 +104,10 @@ class Exploration:
         self.edges: dict[tuple[str, str], Edge] = {}  # by the state before, and the entry
         self._lock = threading.RLock()
         self._costs: dict[tuple[str, str], float] = {}  # by state and exact objective
+        self._observed: Recent[tuple[str, str], str] = Recent(READ)  # texts, by state and observation
+        self._site_costs: Recent[tuple[str, str], Mapping[str, float]] = Recent(
+            READ
+        )  # by state and objective
         self._baselines: dict[tuple[str, str], float] = {}  # by baseline and objective
         self._sandboxes = States(task, program, limits=limits, kept=live)
         self.root = self._found(())
@@ -179,8 +185,16 @@ class Exploration:
 
     def observe(self, state: State, name: str | None = None) -> Observed:
         """Return an observation of a state: by default the task's first one, or raise UnknownName."""
-        with self._session(state) as session:
-            return session.observe(self.task.observation(name).name)
+        item = self.task.observation(name)
+        key = state.digest, item.name
+        with self._lock:
+            if known := self._observed.get(key):
+                return known
+            with self._session(state) as session:
+                seen = session.observe(item.name)
+            if isinstance(seen, str) and not item.noisy:
+                self._observed.put(key, seen)
+            return seen
 
     def cost(self, state: State, objective: str | None = None) -> float:
         """Return the cost of a state; noisy costs are measured each time.
@@ -212,8 +226,14 @@ class Exploration:
         goal = self.task.objective(objective)
         if not goal.by_site:
             return {}
-        with self._session(state) as session:
-            return session.site_costs(goal.name, priced=False)
+        key = state.digest, goal.name
+        with self._lock:
+            if (known := self._site_costs.get(key)) is None:
+                with self._session(state) as session:
+                    known = session.site_costs(goal.name, priced=False)
+                if not goal.noisy:
+                    self._site_costs.put(key, known)
+            return known
 
     def baselines(self, objective: str | None = None, names: Iterable[str] = ()) -> dict[str, float]:
         """Return baselines' costs by name, by default of all; measured on first use.

@@ -20,8 +20,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from burnish.core.errors import BurnishError, CompilerCrash, InputError
+from burnish.core.errors import BurnishError, CompilerCrash, InputError, NotMeasurable
 from burnish.core.trace import Trace
+from burnish.explorer.pictures import as_json as as_picture
 from burnish.explorer.state_tree import StateTree, as_json
 
 PAGE = Path(__file__).parent / "page"
@@ -86,6 +87,8 @@ def make_app(tree: StateTree, token: str, port: int) -> Starlette:
         Route("/api/state", _json(pages.state), methods=["POST"]),
         Route("/api/actions", _json(pages.actions), methods=["POST"]),
         Route("/api/changes", _json(pages.changes), methods=["POST"]),
+        Route("/api/graph", _json(pages.graph), methods=["POST"]),
+        Route("/api/bytes", _json(pages.bytes), methods=["POST"]),
         Route("/api/search", _json(pages.search), methods=["POST"]),
         Route("/api/stop", _json(pages.stop), methods=["POST"]),
         Route("/api/events", pages.events),
@@ -116,6 +119,14 @@ class _Endpoints:
                 "baselines": baselines,
                 "reference": task.label(task.reference),
                 "reference_cost": self._costs.get(task.reference),
+                "texts": [
+                    {"name": one.observation, "label": one.label or one.observation}
+                    for one in self._tree.listings
+                ],
+                "graphs": [
+                    {"name": name, "by_section": one.by_section, "text": one.observation}
+                    for name, one in task.shown.drawings.items()
+                ],
             },
             headers=SECURITY,
         )
@@ -124,19 +135,24 @@ class _Endpoints:
         return as_json(self._tree.visit(_trace(body)))
 
     def actions(self, body: dict[str, Any]) -> Any:
-        listing = self._tree.listing
-        title = listing.title if listing else str
         return [
-            {"entry": one.entry, "site": one.site, "title": title(one.site)}
+            {"entry": one.entry, "site": one.site, "title": self._tree.title(one.site)}
             for one in self._tree.actions(_trace(body))
         ]
 
     def changes(self, body: dict[str, Any]) -> Any:
         first, second = _trace(body, "since"), _trace(body)
-        found = self._tree.changes(first, second, details=body.get("details") is True)
+        found = self._tree.changes(
+            first,
+            second,
+            _name(body, "text"),
+            details=body.get("details") is True,
+            library=body.get("library") is True,
+        )
         before, after = (self._tree.site_costs(trace) if found.sections else {} for trace in (first, second))
         sections = [
             {
+                "name": change.name,
                 "title": change.title,
                 "kind": change.kind,
                 "added": change.added,
@@ -146,7 +162,46 @@ class _Endpoints:
             }
             for change in found.sections
         ]
-        return {"sections": sections, "unchanged": found.unchanged}
+        return {"sections": sections, "unchanged": found.unchanged, "hidden": found.hidden}
+
+    def graph(self, body: dict[str, Any]) -> Any:
+        """Return the picture of a section, by default the first changed one, and all sections."""
+        first, second, name = _trace(body, "since"), _trace(body), _name(body, "graph")
+        library = body.get("library") is True
+        drawing = self._tree.drawing(name)
+        sections = list[dict[str, str]]()
+        section = _name(body, "section")
+        if drawing.by_section:
+            sections = self._tree.sections(first, second, drawing.observation, library=library)
+            if section not in {one["name"] for one in sections}:
+                section = next((one["name"] for one in sections), "")
+        picture = self._tree.picture(first, second, name, section, library=library)
+        return {"section": section, "sections": sections, "picture": as_picture(picture)}
+
+    def bytes(self, body: dict[str, Any]) -> Any:
+        """Return the functions' bytes before and after, and the program's; or why there are none."""
+        first, second = _trace(body, "since"), _trace(body)
+        tree = self._tree
+        goal = tree.objective_in_bytes
+        if goal is None:
+            return {"missing": f"{tree.exploration.task.id} does not divide bytes among functions."}
+        try:
+            costs = [tree.site_costs(trace, goal.name) for trace in (first, second)]
+            wholes = [
+                tree.exploration.cost(tree.exploration.state(trace), goal.name) for trace in (first, second)
+            ]
+        except NotMeasurable as error:
+            return {"missing": f"This program has no {goal.name}: {error}."}
+        names = dict.fromkeys([*costs[1], *costs[0]])
+        return {
+            "objective": goal.name,
+            "description": goal.description,
+            "whole": wholes,
+            "functions": [
+                {"name": name, "title": tree.title(name), "bytes": [costs[0].get(name), costs[1].get(name)]}
+                for name in names
+            ],
+        }
 
     def search(self, body: dict[str, Any]) -> Any:
         self._tree.start_search(_trace(body))
@@ -211,3 +266,11 @@ def _trace(body: dict[str, Any], name: str = "trace") -> Trace:
     if not isinstance(trace, list) or not all(isinstance(text, str) for text in trace):
         raise InputError(f"{name} is {trace!r:.60}; expected a list of entries")
     return tuple(trace)
+
+
+def _name(body: dict[str, Any], key: str) -> str:
+    """Return a name in a request; "" without one."""
+    name = body.get(key, "")
+    if not isinstance(name, str):
+        raise InputError(f"{key} is {name!r:.60}; expected a text")
+    return name

@@ -8,15 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from burnish.core.diagram import Drawing
 from burnish.core.errors import BurnishError, CompilerCrash, InputError
 from burnish.core.listing import Listing, whole
+from burnish.core.objective import Objective
 from burnish.core.trace import Trace
 from burnish.explorer.changes import Changes, changes
 from burnish.explorer.exploration import Exploration, LegalAction, State
+from burnish.explorer.pictures import Picture, cut, laid_out, merged, without
 from burnish.search import Budget, Progress
+from burnish.workers.worker import Limits, Worker
 
 # seconds; evaluations: more states than a person looks at, and most programs take fewer in the time
 BUDGET = Budget(seconds=30.0, evaluations=200, workers=1)
+LAYOUT_SECONDS = 20.0  # for a picture; the largest ones take 2
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,23 @@ class StateTree:
         self._lock = threading.Lock()
         self._search: threading.Thread | None = None
         self._ends = threading.Event()
+        self._layouts = Worker(Limits(deadline_seconds=LAYOUT_SECONDS))
+        self._drawing = threading.Lock()  # a worker answers one thread at a time
         self.search_error = ""
         self.visit(())
 
     @property
-    def listing(self) -> Listing | None:
-        """The text in which people compare the task's states; None if it has no text."""
+    def listings(self) -> tuple[Listing, ...]:
+        """The texts in which people compare the task's states, the usual one first; () if it has no text."""
         task = self.exploration.task
         texts = [name for name, item in task.observations.items() if item.kind == "text"]
-        return task.shown.listing or (Listing(texts[0], whole) if texts else None)
+        return task.shown.listings or tuple(Listing(name, whole) for name in texts[:1])
+
+    @property
+    def objective_in_bytes(self) -> Objective | None:
+        """The objective that divides a program's bytes among its functions; None without one."""
+        known = [self.goal, *self.exploration.task.objectives.values()]
+        return next((one for one in known if one.unit == "bytes" and one.by_site and not one.noisy), None)
 
     def visit(self, trace: Trace) -> Node:
         """Return the state after a trace; states on the way become nodes. A crash is a node, too.
@@ -77,18 +90,90 @@ class StateTree:
         """Return the legal actions at all sites after a trace."""
         return self.exploration.legal(self.exploration.state(trace))
 
-    def changes(self, first: Trace, second: Trace, *, details: bool = False) -> Changes:
-        """Compare the texts of the states after two traces."""
-        listing, known = self.listing, self.exploration
-        if listing is None:
-            raise InputError(f"{known.task.id} has no text observation to compare states by")
-        states = known.state(first), known.state(second)
-        texts = [str(known.observe(state, listing.observation)) for state in states]
-        return changes(texts[0], texts[1], listing, details=details)
+    def changes(
+        self, first: Trace, second: Trace, text: str = "", *, details: bool = False, library: bool = True
+    ) -> Changes:
+        """Compare the states after two traces by a text, by default the usual one.
 
-    def site_costs(self, trace: Trace) -> Mapping[str, float]:
+        Raises:
+            InputError: the task has no such listing.
+        """
+        listing = self._listing(text)
+        for trace in (first, second):
+            self.exploration.state(trace)
+        texts = []
+        for trace in (first, second):
+            texts.append(self._text(trace, listing.observation))
+            self.site_costs(trace)  # while the session is open: to open it again, the trace is replayed
+        return changes(texts[0], texts[1], listing, details=details, library=library)
+
+    def picture(
+        self, first: Trace, second: Trace, name: str, section: str = "", *, library: bool = True
+    ) -> Picture:
+        """Compare the states after two traces by a kind of diagram, of a section or of the whole program.
+
+        Raises:
+            InputError: the task draws no such diagram, or neither state has the section.
+            CompilerCrash: graphviz fails.
+        """
+        drawing = self.drawing(name)
+        listing = next((one for one in self.listings if one.observation == drawing.observation), None)
+        texts = [self._text(trace, drawing.observation) for trace in (first, second)]
+        both = [drawing.diagram(text, section) for text in texts]
+        if listing and not library and not drawing.by_section:
+            hidden = {one.name for text in texts for one in listing.sections(text, True) if one.library}
+            both = [without(diagram, hidden) for diagram in both]
+        if not any(diagram.blocks for diagram in both):
+            raise InputError(f"neither state has {section or 'anything'!r} to draw as {name!r}")
+        drawn = cut(merged(both[0], both[1], drawing, listing.renumbered if listing else None))
+        with self._drawing:
+            laid: Picture = self._layouts.call(laid_out, drawn)
+        return laid
+
+    def drawing(self, name: str) -> Drawing:
+        """Return a kind of diagram of the task by its name, or raise InputError."""
+        drawings = self.exploration.task.shown.drawings
+        if name not in drawings:
+            known = ", ".join(drawings) or "no diagrams"
+            raise InputError(f"{self.exploration.task.id} draws no {name!r}; it draws {known}")
+        return drawings[name]
+
+    def sections(
+        self, first: Trace, second: Trace, text: str, *, library: bool = True
+    ) -> list[dict[str, str]]:
+        """Return the name, title and kind of change of the functions of two states, changed ones first."""
+        kinds = {one.name: one.kind for one in self.changes(first, second, text, library=library).sections}
+        listing, titles = self._listing(text), dict[str, str]()
+        for trace in (second, first):
+            for one in listing.sections(self._text(trace, text), False):
+                if one.name and (library or not one.library):
+                    titles.setdefault(one.name, one.title)
+        order = sorted(titles, key=lambda name: name not in kinds)
+        return [{"name": name, "title": titles[name], "kind": kinds.get(name, "same")} for name in order]
+
+    def site_costs(self, trace: Trace, objective: str | None = None) -> Mapping[str, float]:
         """Return the sites' costs after a trace; {} if sites have no costs of their own."""
-        return self.exploration.site_costs(self.exploration.state(trace), self.goal.name)
+        return self.exploration.site_costs(self.exploration.state(trace), objective or self.goal.name)
+
+    def title(self, site: str) -> str:
+        """Return a site's name as people read it."""
+        return self.listings[0].title(site) if self.listings else site
+
+    def close(self) -> None:
+        """End the search and the process that draws."""
+        self.stop_search()
+        self._layouts.close()
+
+    def _listing(self, text: str) -> Listing:
+        known = {one.observation: one for one in self.listings}
+        if not known:
+            raise InputError(f"{self.exploration.task.id} has no text observation to compare states by")
+        if text and text not in known:
+            raise InputError(f"{text!r} is no text to compare states by; expected {' or '.join(known)}")
+        return known[text] if text else self.listings[0]
+
+    def _text(self, trace: Trace, observation: str) -> str:
+        return str(self.exploration.observe(self.exploration.state(trace), observation))
 
     def baselines(self) -> dict[str, float]:
         """Measure the baselines of the task's tables, without those that this program does not have."""

@@ -8,6 +8,7 @@ from burnish.core.listing import Listing, whole
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.tasks.mlir_schedules.actions import ACTIONS
+from burnish.tasks.mlir_schedules.diagrams import DRAWINGS
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
 from burnish.tasks.mlir_schedules.outputs import describe, emit_shared_object, write_schedule
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
@@ -49,7 +50,11 @@ TASK = Task(
     shown=Presentation(
         ("seconds",),
         describe=describe,
-        listing=Listing("module", whole, re.compile(r"(?<=%)\w+")),
+        listings=(
+            Listing("module", whole, re.compile(r"(?<=%)\w+"), label="MLIR"),
+            Listing("schedule", whole, re.compile(r"(?<=%)\w+")),
+        ),
+        drawings=DRAWINGS,
         title="MLIRSchedules",
     ),
 )
