@@ -3,6 +3,7 @@
 changes       the differences of two states' texts
 exploration   the states of one program, each opened again when it is needed
 folders       paths that may be read and written
+pictures      two states' diagrams in one picture, laid out by graphviz
 mcp_server    explorations for language models, by the Model Context Protocol
 server        the page of burnish explore: JSON for page/
 state_tree    the tree that the page shows

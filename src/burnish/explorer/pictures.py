@@ -14,7 +14,7 @@ from burnish.explorer.changes import Line, Numbers, alignment, compare, with_num
 
 MOST_BOXES = 300  # in a picture: people find nothing in larger ones, and graphviz takes seconds
 MOST_LINES = 60  # of a box's text
-LETTER = 6.7  # points; the width of a letter of the page's font
+LETTER = 6.7  # points; the width of a letter of the page's font; a sign and a space come before a title
 HEIGHT = 22.0  # points, of a box
 INCH = 72.0  # points
 
@@ -23,7 +23,7 @@ Kind = Literal["same", "changed", "removed", "added"]
 
 @dataclass(frozen=True)
 class Box:
-    """A block of either state; x and y are the box' centre, in points from the picture's upper left corner."""
+    """A block of either state; x and y are its centre, in points from the upper left corner."""
 
     name: str  # in the later state, if it is there
     title: str
@@ -131,9 +131,9 @@ def laid_out(picture: Picture) -> Picture:
     ]
     lines.append('edge [arrowhead=none, fontname="Courier", fontsize=10];')
     for i, box in enumerate(picture.boxes):
-        lines.append(f'b{i} [label="", width={(len(box.title) * LETTER + 16) / INCH:.3f}];')
+        lines.append(f'b{i} [label="", width={((2 + len(box.title)) * LETTER + 14) / INCH:.3f}];')
     for i, curve in enumerate(picture.curves):
-        label = json.dumps(curve.label, ensure_ascii=False)
+        label = json.dumps(f" {curve.label} " if curve.label else "", ensure_ascii=False)
         lines.append(f"b{curve.source} -> b{curve.target} [id=c{i}, label={label}];")
     found = json.loads(pygraphviz.AGraph(string="\n".join([*lines, "}"])).draw(format="json0", prog="dot"))
     _, _, width, height = (float(number) for number in found["bb"].split(","))
@@ -176,8 +176,8 @@ def _partners(
     for kind, start, end, low, high in steps:
         if kind == "same":
             votes.update(zip(owners[0][start:end], owners[1][low:high], strict=True))
-    for old, new in zip(first.blocks[:1], second.blocks[:1], strict=False):
-        votes[old.name, new.name] += len(owners[0])  # a diagram's first block is its entry or its root
+    if first.blocks and second.blocks:  # a diagram's first block is its entry or its root
+        votes[first.blocks[0].name, second.blocks[0].name] += len(owners[0])
     found: dict[str, str] = {}
     taken: set[str] = set()
     for (old, new), _ in votes.most_common():

@@ -192,11 +192,13 @@ class _Endpoints:
             ]
         except NotMeasurable as error:
             return {"missing": f"This program has no {goal.name}: {error}."}
-        names = dict.fromkeys([*costs[1], *costs[0]])
+        hidden = set[str]() if body.get("library") is True else tree.library(first, second)
+        names = [name for name in dict.fromkeys([*costs[1], *costs[0]]) if name not in hidden]
         return {
             "objective": goal.name,
             "description": goal.description,
             "whole": wholes,
+            "hidden": len(hidden & {*costs[0], *costs[1]}),
             "functions": [
                 {"name": name, "title": tree.title(name), "bytes": [costs[0].get(name), costs[1].get(name)]}
                 for name in names

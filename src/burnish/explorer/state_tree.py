@@ -120,8 +120,8 @@ class StateTree:
         listing = next((one for one in self.listings if one.observation == drawing.observation), None)
         texts = [self._text(trace, drawing.observation) for trace in (first, second)]
         both = [drawing.diagram(text, section) for text in texts]
-        if listing and not library and not drawing.by_section:
-            hidden = {one.name for text in texts for one in listing.sections(text, True) if one.library}
+        if not library and not drawing.by_section:
+            hidden = self.library(first, second)
             both = [without(diagram, hidden) for diagram in both]
         if not any(diagram.blocks for diagram in both):
             raise InputError(f"neither state has {section or 'anything'!r} to draw as {name!r}")
@@ -151,6 +151,15 @@ class StateTree:
         order = sorted(titles, key=lambda name: name not in kinds)
         return [{"name": name, "title": titles[name], "kind": kinds.get(name, "same")} for name in order]
 
+    def library(self, first: Trace, second: Trace) -> set[str]:
+        """Return the names of the library's functions in two states."""
+        found = set[str]()
+        for listing in self.listings[:1]:
+            for trace in (first, second):
+                sections = listing.sections(self._text(trace, listing.observation), False)
+                found |= {one.name for one in sections if one.library}
+        return found
+
     def site_costs(self, trace: Trace, objective: str | None = None) -> Mapping[str, float]:
         """Return the sites' costs after a trace; {} if sites have no costs of their own."""
         return self.exploration.site_costs(self.exploration.state(trace), objective or self.goal.name)
@@ -169,7 +178,7 @@ class StateTree:
         if not known:
             raise InputError(f"{self.exploration.task.id} has no text observation to compare states by")
         if text and text not in known:
-            raise InputError(f"{text!r} is no text to compare states by; expected {' or '.join(known)}")
+            raise InputError(f"states are not compared by {text!r}; expected {' or '.join(known)}")
         return known[text] if text else self.listings[0]
 
     def _text(self, trace: Trace, observation: str) -> str:

@@ -1,7 +1,7 @@
 // The page of burnish explore. The address' fragment is the trace of the shown state, as JSON.
 
 import { applyChosen, choose, drawActions, drawSites, filterNothing } from "./actions.js";
-import { compare } from "./changes.js";
+import { compare, prepareChanges } from "./changes.js";
 import { drawCosts } from "./costs.js";
 import { $, change, element, number, say } from "./draw.js";
 import { add, addressOf, ask, go, nodes, page, traceOf } from "./state.js";
@@ -81,7 +81,7 @@ function toggleSearch() {
 document.addEventListener("keydown", (event) => {
   if ($("keys").open || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest("input, select, summary, button, a");
-  const typing = event.target === $("filter");
+  const typing = event.target.matches("input[type=search]");
   if (event.key === "Escape" && typing) return filterNothing();
   if (field && !typing && ["ArrowUp", "ArrowDown", "Enter"].includes(event.key)) return;
   if (typing && !["ArrowUp", "ArrowDown", "Enter"].includes(event.key)) return;
@@ -115,5 +115,6 @@ document.title = `${page.program.program} · burnish explore`;
 $("program").textContent = page.program.program;
 for (const place of document.querySelectorAll(".legend .reference")) place.textContent = page.program.reference;
 tabs(document.querySelector("nav"), () => page.here && drawTree());
+prepareChanges();
 await open();
 listen();

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from burnish.core.diagram import Arrow, Block, Diagram, Drawing
 from burnish.core.listing import Section
-from burnish.llvm.modules.listing import sections
+from burnish.llvm.modules.listing import assembly_sections, plain_assembly, sections
 
 ENTRY = "entry"
 OUTSIDE = "function"  # the root of the tree of loops
@@ -20,6 +21,10 @@ _TERMINATOR = re.compile(
 )
 _TARGET = re.compile(r'label %(?:"((?:[^"\\]|\\.)*)"|([-\w.$]+))')
 _CALL = re.compile(r'\b(?:call|invoke)\b[^@]*@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\(')
+
+_MACHINE_BLOCK = re.compile(r"(?:(?:#|##|//|@|;) )?(%bb\.\d+|\.?LBB\d+_\d+):")
+_MACHINE_TARGET = re.compile(r"(?<![\w.])\.?LBB\d+_\d+\b")
+_LEAVING = frozenset("jmp jmpq ret retq retl ud2 hlt b br brk eret j jr tail bx udf trap ebreak".split())
 
 Flow = Mapping[str, Sequence[str]]  # the successors of each basic block, which begins with the entry
 
@@ -38,6 +43,28 @@ def control_flow(text: str, name: str) -> Diagram:
         for i, target in enumerate(targets):
             arrows.append(Arrow(label, target, sides[i] if sides else ""))
     return Diagram(blocks, tuple(dict.fromkeys(arrows)))
+
+
+def machine_flow(text: str, name: str) -> Diagram:
+    """Draw the basic blocks of a function's assembly; the targets of tables of jumps are unknown."""
+    function = _named(assembly_sections(text, True), name)
+    if not function:
+        return Diagram()
+    bodies: dict[str, list[str]] = {}
+    for line in function.lines:
+        if begin := _MACHINE_BLOCK.match(line):
+            bodies[begin[1]] = []
+        elif bodies and (plain := plain_assembly(line)):
+            next(reversed(bodies.values())).append(plain)
+    following = dict(pairwise(bodies))
+    blocks, arrows = [], list[Arrow]()
+    for label, lines in bodies.items():
+        blocks.append(Block(label, _title(ENTRY if label == "%bb.0" else label, lines), tuple(lines)))
+        targets = [target for line in lines for target in _MACHINE_TARGET.findall(line) if target in bodies]
+        if label in following and not (lines and lines[-1].split()[0] in _LEAVING):
+            targets.append(following[label])
+        arrows += [Arrow(label, target) for target in dict.fromkeys(targets)]
+    return Diagram(tuple(blocks), tuple(arrows))
 
 
 def loops(text: str, name: str) -> Diagram:
@@ -171,7 +198,11 @@ def _innermost(label: str, bodies: Mapping[str, frozenset[str]]) -> str | None:
 
 
 def _function(text: str, name: str) -> Section | None:
-    return next((one for one in sections(text, False) if one.name == name), None) if name else None
+    return _named(sections(text, False), name)
+
+
+def _named(found: Sequence[Section], name: str) -> Section | None:
+    return next((one for one in found if one.name == name), None) if name else None
 
 
 def _terminator(lines: Sequence[str]) -> str:
@@ -196,4 +227,5 @@ DRAWINGS: Mapping[str, Drawing] = {
     "control flow": Drawing("ir", control_flow, by_section=True, named=False),
     "loops": Drawing("ir", loops, by_section=True, named=False),
     "calls": Drawing("ir", calls),
+    "machine code": Drawing("assembly", machine_flow, by_section=True, named=False),
 }

@@ -73,14 +73,22 @@ def assembly_sections(text: str, details: bool) -> list[Section]:
             lines, name = [], begin[1].strip()
         if details:
             lines.append(line)
-        elif plain := line if '"' in line else _COMMENT.sub("", line):  # a string may have a comment's sign
-            kept = not _DIRECTIVE.match(plain) or plain.endswith(":") or _CONTENT.match(plain)
-            if kept and not _MARKER.match(plain):
-                lines.append(_SYMBOL.sub(_demangled, plain).expandtabs(8))
+        elif plain := plain_assembly(line):
+            lines.append(plain)
         if _END in line and lines is not rest:
             found.append(_function(name, lines))
             lines = rest
     return [Section("", DATA, tuple(rest)), *found]
+
+
+def plain_assembly(line: str) -> str:
+    """Return a line of assembly as people read it; "" for a directive that lays out no data."""
+    plain = line if '"' in line else _COMMENT.sub("", line)  # a string may have a comment's sign
+    if _MARKER.match(plain) or (
+        _DIRECTIVE.match(plain) and not plain.endswith(":") and not _CONTENT.match(plain)
+    ):
+        return ""
+    return _SYMBOL.sub(_demangled, plain).expandtabs(8)
 
 
 def _function(name: str, lines: list[str]) -> Section:

@@ -18,6 +18,8 @@ from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 
 __all__ = ["TASK"]
 
+NAMES = re.compile(r"(?<=%)\w+|(?<=#)map\d*\b")  # of values and of maps, which MLIR gives anew in each text
+
 
 def _source() -> ProgramSource:
     from burnish.tasks.mlir_schedules.programs import MlirSource  # late: workers do not need it
@@ -51,8 +53,8 @@ TASK = Task(
         ("seconds",),
         describe=describe,
         listings=(
-            Listing("module", whole, re.compile(r"(?<=%)\w+"), label="MLIR"),
-            Listing("schedule", whole, re.compile(r"(?<=%)\w+")),
+            Listing("module", whole, NAMES, label="MLIR"),
+            Listing("schedule", whole, NAMES),
         ),
         drawings=DRAWINGS,
         title="MLIRSchedules",
