@@ -13,7 +13,10 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.registry import load_task
 from burnish.core.session import Session
+from burnish.core.trace import Trace
+from burnish.evaluation import states
 from burnish.explorer.exploration import Exploration
+from burnish.explorer.state_tree import StateTree
 from burnish.search import Budget
 from burnish.tasks.loop_nests.parsing import parse
 from tests.sources import program
@@ -43,6 +46,55 @@ def test_every_task_opens_lists_applies_and_observes(name: str) -> None:
 def matrix() -> Iterator[Exploration]:
     with Exploration(load_task("llvm_passes"), program("matrix.c"), live=2) as exploration:
         yield exploration
+
+
+CHANGES = {
+    "llvm_passes": ("sroa<modify-cfg>",),
+    "llvm_codegen": ("skip(peephole-opt)",),
+    "loop_nests": ("split(8)",),
+    "mlir_schedules": ("matmul#1: tile(0, 4)",),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_task_shows_what_an_action_changed(name: str) -> None:
+    with Exploration(load_task(name), PROGRAMS[name]()) as exploration:
+        tree = StateTree(exploration)
+        trace = CHANGES.get(name) or next(
+            (one.entry,)
+            for one in exploration.legal(exploration.root)
+            if exploration.apply(exploration.root, one.entry).target != exploration.root.digest
+        )
+        assert tree.changes((), trace).sections
+        for drawing in list(exploration.task.shown.drawings)[:1]:
+            section = ""
+            if tree.drawing(drawing).by_section:
+                section = tree.sections((), trace, tree.drawing(drawing).observation)[0]["name"]
+            picture = tree.picture((), trace, drawing, section)
+            assert {box.kind for box in picture.boxes} != {"same"}
+        assert picture.width > 0
+        tree.close()
+
+
+def test_comparison_opens_no_session_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Exploration(load_task("llvm_passes"), program("matrix.c"), live=1) as exploration:
+        tree = StateTree(exploration, "loaded-bytes")
+        first, second = ("mem2reg",), ("mem2reg", "early-cse")
+        tree.visit(second)
+        opened: list[Trace] = []
+
+        def reached(root: Session, trace: Trace) -> Session:
+            opened.append(trace)
+            return replay(root, trace)
+
+        replay = states.reached
+        monkeypatch.setattr(states, "reached", reached)
+        for _ in range(2):
+            assert tree.changes(first, second).sections
+            assert tree.site_costs(first)
+            assert tree.site_costs(second)
+        assert opened == [first, second]
+        tree.close()
 
 
 def test_equal_digests_are_one_state_with_two_edges_to_it(matrix: Exploration) -> None:
