@@ -14,7 +14,7 @@ from burnish.core.program import Program
 from burnish.core.registry import load_task
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.evaluation import states
+from burnish.core.walk import reached as replay
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.state_tree import StateTree
 from burnish.search import Budget
@@ -87,8 +87,7 @@ def test_comparison_opens_no_session_twice(monkeypatch: pytest.MonkeyPatch) -> N
             opened.append(trace)
             return replay(root, trace)
 
-        replay = states.reached
-        monkeypatch.setattr(states, "reached", reached)
+        monkeypatch.setattr("burnish.evaluation.states.reached", reached)
         for _ in range(2):
             assert tree.changes(first, second).sections
             assert tree.site_costs(first)

@@ -192,6 +192,8 @@ class _Endpoints:
             ]
         except NotMeasurable as error:
             return {"missing": f"This program has no {goal.name}: {error}."}
+        if not all(costs):  # a staged task has them in some of its stages
+            return {"missing": "The functions' bytes are unknown in one of these states."}
         hidden = set[str]() if body.get("library") is True else tree.library(first, second)
         names = [name for name in dict.fromkeys([*costs[1], *costs[0]]) if name not in hidden]
         return {

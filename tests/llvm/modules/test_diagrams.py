@@ -58,7 +58,7 @@ define i32 @g(i32 %0) {
 
 
 def arrows(diagram: Diagram) -> set[tuple[str, str, str]]:
-    return {tuple(one) for one in diagram.arrows}
+    return {(one.source, one.target, one.label) for one in diagram.arrows}
 
 
 def test_control_flow_by_hand() -> None:

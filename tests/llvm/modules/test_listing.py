@@ -116,7 +116,7 @@ def test_assembly_is_the_code_of_the_object(task: str, trace: tuple[str, ...], t
     session = load_task(task).open(program("hash_table.c"))
     session.replay(trace)
     (tmp_path / "out.s").write_text(str(session.observe("assembly")))
-    subprocess.run([find_tool("clang"), "-c", "out.s", "-o", "out.o"], cwd=tmp_path, check=True)
-    command = [find_tool("llvm-objcopy"), "-O", "binary", "-j", ".text", "out.o", "out.bin"]
+    subprocess.run([str(find_tool("clang")), "-c", "out.s", "-o", "out.o"], cwd=tmp_path, check=True)
+    command = [str(find_tool("llvm-objcopy")), "-O", "binary", "-j", ".text", "out.o", "out.bin"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert len((tmp_path / "out.bin").read_bytes()) == session.measure("text-bytes")
