@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.diagram import Arrow, Block, Diagram, Drawing
-from burnish.explorer.pictures import MOST_LINES, Picture, cut, laid_out, merged, without
+from burnish.explorer.pictures import (
+    MOST_LETTERS,
+    MOST_LINES,
+    Picture,
+    as_json,
+    cut,
+    laid_out,
+    merged,
+    without,
+)
 
 NUMBERS = re.compile(r"(?<=%)\d+\b")
 
@@ -96,6 +105,15 @@ def test_long_texts_are_cut() -> None:
     (box,) = merged(Diagram(), Diagram((Block("f", "f", lines),)), NAMED).boxes
     assert len(box.lines) == MOST_LINES + 1
     assert box.lines[-1].stands_for == 100 - MOST_LINES
+
+
+def test_long_titles_are_cut_in_boxes() -> None:
+    title = "std::map<" + 100 * "x" + ">"
+    picture = laid_out(merged(Diagram(), Diagram((Block("f", title),)), NAMED))
+    (box,) = as_json(picture)["boxes"]
+    assert box["title"] == title
+    assert box["text"] == title[: MOST_LETTERS - 1] + "…"
+    assert box["width"] < 400
 
 
 def test_large_pictures_keep_what_changed_and_its_neighbours() -> None:

@@ -196,7 +196,9 @@ def test_crash_of_graphviz_is_an_error_and_the_next_picture_is_drawn(
 ) -> None:
     body = {"since": [], "trace": [SROA], "graph": "calls"}
     monkeypatch.setattr(state_tree, "laid_out", abort)
-    assert client.post("/api/graph", json=body).status_code == 409
+    answer = client.post("/api/graph", json=body)
+    assert answer.status_code == 409
+    assert "graphviz failed to draw 4 boxes" in answer.json()["error"]
     monkeypatch.undo()
     assert client.post("/api/graph", json=body).json()["picture"]["boxes"]
 

@@ -13,6 +13,7 @@ from burnish.core.listing import Section
 from burnish.explorer.changes import Line, Numbers, alignment, compare, with_numbers
 
 MOST_BOXES = 300  # in a picture: people find nothing in larger ones, and graphviz takes seconds
+MOST_LETTERS = 44  # of a title in a box; C++ has names of thousands
 MOST_LINES = 60  # of a box's text
 LETTER = 6.7  # points; the width of a letter of the page's font; a sign and a space come before a title
 HEIGHT = 22.0  # points, of a box
@@ -33,6 +34,12 @@ class Box:
     y: float = 0.0
     width: float = 0.0
     height: float = HEIGHT
+
+    @property
+    def text(self) -> str:
+        """The title as far as it fits into a box."""
+        cut = len(self.title) > MOST_LETTERS
+        return f"{self.title[: MOST_LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}" if cut else self.title
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,7 @@ def laid_out(picture: Picture) -> Picture:
     ]
     lines.append('edge [arrowhead=none, fontname="Courier", fontsize=10];')
     for i, box in enumerate(picture.boxes):
-        lines.append(f'b{i} [label="", width={((2 + len(box.title)) * LETTER + 14) / INCH:.3f}];')
+        lines.append(f'b{i} [label="", width={((2 + len(box.text)) * LETTER + 14) / INCH:.3f}];')
     for i, curve in enumerate(picture.curves):
         label = json.dumps(f" {curve.label} " if curve.label else "", ensure_ascii=False)
         lines.append(f"b{curve.source} -> b{curve.target} [id=c{i}, label={label}];")
@@ -162,7 +169,7 @@ def as_json(picture: Picture) -> dict[str, Any]:
         "width": picture.width,
         "height": picture.height,
         "left_out": picture.left_out,
-        "boxes": [vars(box) for box in picture.boxes],
+        "boxes": [vars(box) | {"text": box.text} for box in picture.boxes],
         "curves": [vars(curve) for curve in picture.curves],
     }
 

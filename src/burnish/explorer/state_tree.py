@@ -126,8 +126,12 @@ class StateTree:
         if not any(diagram.blocks for diagram in both):
             raise InputError(f"neither state has {section or 'anything'!r} to draw as {name!r}")
         drawn = cut(merged(both[0], both[1], drawing, listing.renumbered if listing else None))
-        with self._drawing:
-            laid: Picture = self._layouts.call(laid_out, drawn)
+        try:
+            with self._drawing:
+                laid: Picture = self._layouts.call(laid_out, drawn)
+        except CompilerCrash as error:
+            size = f"{len(drawn.boxes)} boxes and {len(drawn.curves)} arrows"
+            raise CompilerCrash(f"graphviz failed to draw {size}: {error}; choose another graph") from None
         return laid
 
     def drawing(self, name: str) -> Drawing:

@@ -90,6 +90,8 @@ def test_local_labels_are_renumbered_and_strings_are_not() -> None:
         ("_ZNKSt6vectorIiSaIiEE4sizeEv", True),
         ("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", True),
         ("_ZNSaIcEC1Ev", True),
+        ("_ZZNSt6vectorIiSaIiEE4sizeEvENK6_GuardclEv", True),
+        ("_ZZ4mainENK3$_0clEv", False),
         ("_ZN9__gnu_cxx13new_allocatorIiEC2Ev", True),
         ("__ZNSt3__16vectorIiNS_9allocatorIiEEE4sizeEv", True),
         ("_ZN5Shape4areaEv", False),

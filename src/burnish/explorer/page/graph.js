@@ -49,7 +49,7 @@ export function drawGraph(found) {
     const group = drawn("g", { class: `box ${box.kind}${dim}`, tabindex: 0, role: "button", "aria-label": `${box.kind === "same" ? "equal" : box.kind}: ${box.title}` });
     group.append(
       drawn("rect", { x: box.x - box.width / 2, y: box.y - box.height / 2, width: box.width, height: box.height, rx: 4 }),
-      drawn("text", { x: box.x, y: box.y + 4 }, SIGNS[box.kind] + box.title),
+      drawn("text", { x: box.x, y: box.y + 4 }, SIGNS[box.kind] + box.text),
     );
     group.append(drawn("title", {}, [box.title, ...box.lines.slice(0, 12).map((line) => line[1])].join("\n")));
     const open = () => showBox(box, group);

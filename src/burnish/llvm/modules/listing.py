@@ -22,7 +22,7 @@ _NOISE = re.compile(
     r"|\s+; preds = .*"
 )
 _NOISY = re.compile(r"[!#;]")
-_LIBRARY = re.compile(r"_{1,2}ZN?[VKR]*(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")  # std, and its abbreviations
+_LIBRARY = re.compile(r"_{1,2}Z+N?[VKR]*(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")  # std, and its abbreviations
 
 # of assembly, by LLVM's comments, which every target writes with its own sign
 _BEGIN = re.compile(r"-- Begin function (.+)")
