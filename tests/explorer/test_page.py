@@ -143,7 +143,12 @@ def test_choices_stay_from_state_to_state(visit: Visit) -> None:
     page.get_by_label("side by side").check()
     page.get_by_label("Kind of text").select_option("assembly")
     expect(page.locator("#change-list pre").first).to_contain_text("%r")
+    page.get_by_label("Filter functions").click()
+    page.keyboard.type("MULTI us")  # u and s are keys elsewhere
+    expect(page.locator("#change-list .empty")).to_have_text("No changed function matches the filter.")
+    page.keyboard.press("Enter")
     page.get_by_label("Filter functions").fill("MULTI")
+    expect(page.locator("#trace a")).to_have_count(1)
     expect(page.locator("#change-list summary")).to_have_count(1)
     expect(page.locator("#change-list summary")).to_contain_text("multiply")
     page.evaluate("location.hash = location.hash.replace('%5D', '%2C%22simplifycfg%22%5D')")

@@ -39,7 +39,7 @@ export function passes(title) {
 }
 
 function drawTexts(found, alone) {
-  const sections = found.sections.filter((section) => passes(section.title));
+  const sections = found.sections.filter((section) => passes(section.title)).sort((a, b) => !a.name - !b.name); // the rest is last
   const parts = sections.map((section, i) => {
     const summary = element("summary", {}, section.title,
       element("span", { class: "plus" }, section.added ? `+${section.added}` : ""),
@@ -51,7 +51,7 @@ function drawTexts(found, alone) {
     const drawn = $("sides").checked ? drawSides : drawLines;
     const fill = () => details.open && details.children.length === 1 && details.append(drawn(section.lines));
     details.addEventListener("toggle", fill);
-    details.open = i < 2;
+    details.open = section.name ? i < 2 : !i;
     fill();
     return details;
   });

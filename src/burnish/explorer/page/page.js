@@ -80,8 +80,9 @@ function toggleSearch() {
 
 document.addEventListener("keydown", (event) => {
   if ($("keys").open || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target === $("function-filter")) return;
   const field = event.target.closest("input, select, summary, button, a");
-  const typing = event.target.matches("input[type=search]");
+  const typing = event.target === $("filter");
   if (event.key === "Escape" && typing) return filterNothing();
   if (field && !typing && ["ArrowUp", "ArrowDown", "Enter"].includes(event.key)) return;
   if (typing && !["ArrowUp", "ArrowDown", "Enter"].includes(event.key)) return;
