@@ -129,6 +129,7 @@ auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &ll
 void bind_codegen(nb::module_ &m) {
   nb::class_<BackEnd>(m, "BackEnd")
       .def(nb::init<>())
+      .def(nb::init<const BackEnd &>())
       .def_rw("level", &BackEnd::level)
       .def_rw("cpu", &BackEnd::cpu)
       .def_rw("function_sections", &BackEnd::function_sections)

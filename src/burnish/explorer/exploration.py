@@ -35,7 +35,8 @@ from burnish.search.space import Evaluation
 from burnish.workers.worker import Limits, Worker
 
 GROWN = 12  # most traces of a search that become states: each is replayed, so more would take long
-READ = 64  # most texts, and most tables of sites' costs, that are kept
+TEXTS = 12  # most texts that are kept: of a large module, a text has several megabytes
+SITE_COSTS = 200  # most tables of sites' costs that are kept
 METHOD = "explorer"  # the method in results of explorations
 
 
@@ -104,10 +105,9 @@ class Exploration:
         self.edges: dict[tuple[str, str], Edge] = {}  # by the state before, and the entry
         self._lock = threading.RLock()
         self._costs: dict[tuple[str, str], float] = {}  # by state and exact objective
-        self._observed: Recent[tuple[str, str], str] = Recent(READ)  # texts, by state and observation
-        self._site_costs: Recent[tuple[str, str], Mapping[str, float]] = Recent(
-            READ
-        )  # by state and objective
+        self._observed: Recent[tuple[str, str], str] = Recent(TEXTS)  # texts, by state and observation
+        self._site_costs: Recent[tuple[str, str], Mapping[str, float]]  # by state and objective
+        self._site_costs = Recent(SITE_COSTS)
         self._baselines: dict[tuple[str, str], float] = {}  # by baseline and objective
         self._sandboxes = States(task, program, limits=limits, kept=live)
         self.root = self._found(())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,24 @@ def test_control_flow_is_that_of_opt(opt: str, name: str, promoted: bool, tmp_pa
         assert (function.name, ours) == (function.name, theirs)
         checked += len(theirs)
     assert checked
+
+
+@pytest.mark.parametrize("name", ["hash_table.c", "recursion.c", "structs.c", "classes.cpp"])
+def test_calls_are_those_of_opt(opt: str, name: str) -> None:
+    module = open_session(program(name)).module
+    command = [opt, "-passes=print-callgraph", "-disable-output", "-"]
+    done = subprocess.run(command, input=module.bitcode(), check=True, capture_output=True)
+    found = calls(module.print(), "")
+    known = {block.name for block in found.blocks}
+    theirs: Counter[tuple[str, str]] = Counter()
+    caller = ""
+    for line in done.stderr.decode().splitlines():
+        if head := re.match(r"Call graph node (?:for function: '(.*)'|<<null function>>)", line):
+            caller = head[1] or ""
+        elif (call := re.search(r"calls function '(.*)'", line)) and caller in known and call[1] in known:
+            theirs[caller, call[1]] += 1
+    assert {(one.source, one.target): int(one.label or 1) for one in found.arrows} == theirs
+    assert theirs
 
 
 @pytest.mark.parametrize("name", ["matrix.c", "machine.c", "strings.c", "classes.cpp"])

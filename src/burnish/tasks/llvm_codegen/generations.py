@@ -177,7 +177,7 @@ class Generations:
         decisions = {name: one.native() for name, one in decided.functions}
         decisions[""] = decided.others.native()
         if assembly:
-            back_end = plain_back_end(self.opened.options)
+            back_end = _native.BackEnd(back_end)
             back_end.assembly = True
         try:
             return _native.generate_code(
