@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout, UnknownName
 from burnish.envs.env import Env
-from burnish.envs.reward import failure_rewards, reward_named, rewards
+from burnish.envs.reward import failure_rewards, reward_of, rewards
 from burnish.envs.walks import play
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK, counters
@@ -29,7 +29,7 @@ def test_every_task_has_the_forms_that_its_baselines_give() -> None:
 
 def test_forms_by_hand() -> None:
     """200 instructions unoptimized, 120 under the baseline; a step from 180 to 160."""
-    log, difference, over_start, over_halved = (reward_named(TASK, name) for name in FORMS)
+    log, difference, over_start, over_halved = (reward_of(TASK, name) for name in FORMS)
     assert log.of(180, 160, log.unit([])) == pytest.approx(math.log(180 / 160))
     assert difference.of(180, 160, difference.unit([])) == 20
     assert over_start.of(180, 160, over_start.unit([200])) == pytest.approx(0.1)
@@ -51,7 +51,7 @@ def test_forms_by_hand() -> None:
 def test_a_baseline_that_gains_nothing_does_not_divide_by_nothing(
     unoptimized: float, baseline: float, unit: float
 ) -> None:
-    assert reward_named(TASK, "over-halved").unit([unoptimized, baseline]) == pytest.approx(unit)
+    assert reward_of(TASK, "over-halved").unit([unoptimized, baseline]) == pytest.approx(unit)
 
 
 class Unschedulable(CompilerTimeout):
@@ -80,7 +80,7 @@ def test_every_form_telescopes(name: str, dense: bool) -> None:
         _, info = env.reset()
         start = info["cost"]
         rewards_seen = [reward for _, reward, _ in play(env, np.random.default_rng(seed))]
-        form = reward_named(TASK, name)
+        form = reward_of(TASK, name)
         unit = form.unit([{"start": 718.0, "halved": 83.0}[item] for item in form.baselines])
         assert sum(rewards_seen) == pytest.approx(form.of(start, env.cost, unit), abs=1e-9)
         assert dense or not any(rewards_seen[:-1])

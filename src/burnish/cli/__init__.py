@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
     "explore": "watch a compiler work on a program, in the browser",
+    "shell": "apply actions at a prompt, with completion and undo",
     "import-torch": "a module of torch as a program, and its weights",
     "mcp": "serve tasks to language models by the Model Context Protocol",
     "tasks": "list tasks, their actions, observations and objectives",

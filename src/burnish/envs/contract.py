@@ -9,8 +9,10 @@ task, or returns None if the task passes.
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import os
+import pickle
 import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +41,7 @@ from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, entry
 from burnish.envs.env import Env
 from burnish.envs.reward import rewards
+from burnish.envs.state import EnvState
 from burnish.envs.vector import VectorEnv
 from burnish.envs.walks import NEAR, play, snapshot, wander
 from burnish.workers.sandbox import Sandbox
@@ -375,6 +378,8 @@ def every_reward_telescopes(case: Case) -> None:
             start, costs = info["cost"], info.get("baselines", {})
             total = sum(reward for _, reward, _ in play(env, np.random.default_rng(9)))
             expected = form.of(start, env.cost, form.unit([costs[item] for item in form.baselines]))
+            if not env.objective.noisy:
+                require(abs(total - env.reward()) <= EXACT, f"reward={name!r}: reward() is {env.reward()}")
         require(abs(total - expected) <= EXACT, f"reward={name!r}: rewards {total}, costs {expected}")
 
 
@@ -427,6 +432,33 @@ def trade_offs_telescope(case: Case) -> None:
     require(bool(costs) or not (by_site and sites), f"{text} has no costs by site, but its parts have")
 
 
+def states_are_restored(case: Case) -> None:
+    """Check that a state from JSON, a pickled and a deep-copied environment continue as the original does."""
+    options: dict[str, Any] = {"objective": case.objectives[0].name, "max_steps": case.steps, "sites": NEAR}
+    with ExitStack() as opened:
+        original = opened.enter_context(contextlib.closing(Env(case.task, case.programs, **options)))
+        original.reset()
+        steps = play(original, np.random.default_rng(12))
+        for _ in range(case.steps // 2):
+            next(steps)
+        fresh = opened.enter_context(contextlib.closing(Env(case.task, case.programs, **options)))
+        fresh.restore(EnvState.from_json(original.state.to_json()))
+        pickled: Env = pickle.loads(pickle.dumps(original))
+        copies = [("restored", fresh), ("pickled", pickled), ("copied", copy.deepcopy(original))]
+        for _, twin in copies[1:]:
+            opened.enter_context(contextlib.closing(twin))
+        action = int(np.flatnonzero(original.action_masks())[-1])
+        for how, twin in copies:
+            case.require_same(original.session, twin.session, f"a {how} environment")
+            require(twin.sites == original.sites, f"a {how} environment has its sites in other places")
+            require(twin.cost == original.cost or original.objective.noisy, f"a {how} environment: cost")
+        after = [env.step(action) for env in (original, *(twin for _, twin in copies))]
+        tolerance = EXACT + 2 * case.tolerance(original.objective)
+        for (how, _), (_, reward, *over, _) in zip(copies, after[1:], strict=True):
+            same = over == list(after[0][2:4]) and abs(reward - after[0][1]) <= tolerance
+            require(same, f"a {how} environment has another step after the same state")
+
+
 def step_limits_truncate(case: Case) -> None:
     """Check that an episode is truncated at max_steps."""
     with contextlib.closing(Env(case.task, case.programs, max_steps=2, sites=1)) as env:
@@ -468,6 +500,7 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
         every_reward_telescopes,
         vectors_equal_single_environments,
         trade_offs_telescope,
+        states_are_restored,
         step_limits_truncate,
         illegal_steps_change_nothing,
     )

@@ -7,24 +7,40 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from burnish.core.argument_checks import names_in, path_in
-from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.errors import (
+    CompilerCrash,
+    IllegalAction,
+    InputError,
+    ProgramError,
+    ReplayError,
+    UnknownName,
+)
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import WHOLE_PROGRAM, entry
+from burnish.core.trace import WHOLE_PROGRAM, entry, split_entry
 from burnish.core.view import Mask, Start, Step, View
 from burnish.envs.env_arguments import check_kinds, check_reset_options, steps_in
-from burnish.envs.env_spaces import ActionSpace, ObservationSpace
+from burnish.envs.env_spaces import ActionSpace, ObservationSpace, as_member
 from burnish.envs.episodes import EpisodeLog, EpisodeRecord
 from burnish.envs.opened import OpenProgram, check_language
 from burnish.envs.program_sampler import Order, Programs, ProgramSampler
-from burnish.envs.reward import FAILURE_REWARD, FailureReward, failure_rewards, reward_named
+from burnish.envs.reward import (
+    FAILURE_REWARD,
+    FailureReward,
+    RewardFunction,
+    failure_rewards,
+    reward_of,
+)
+from burnish.envs.state import EnvState, state_in
 from burnish.workers.worker import Limits, Worker
 
 First = tuple[Any, dict[str, Any]]
@@ -47,6 +63,8 @@ class Env(gymnasium.Env[Any, int]):
 
     terminated: no action is legal, or the compiler crashed. After a crash, the reward is `failure_reward` and
     the observation is the previous one. truncated: the episode has `max_steps` steps.
+
+    Pickling and copy.deepcopy keep the episode: the copy replays the trace in a worker process of its own.
     """
 
     metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's own form
@@ -58,7 +76,7 @@ class Env(gymnasium.Env[Any, int]):
         *,
         observation: str | Sequence[str] | None = None,
         objective: str | None = None,
-        reward: str = "log",
+        reward: str | RewardFunction = "log",
         baselines: Sequence[str] = (),
         actions: Sequence[str] | None = None,
         sites: int = 0,
@@ -79,7 +97,8 @@ class Env(gymnasium.Env[Any, int]):
                 A program of a sequence is read at its turn.
             observation: One or more names of the task's observations; by default the task's first one.
             objective: The name of a task's objective; by default the task's first one.
-            reward: "log", "difference" or "over-<a baseline>": see burnish.envs.reward.
+            reward: "log", "difference" or "over-<a baseline>": see burnish.envs.reward; or a function from a
+                step's cost before and its cost after to the reward.
             baselines: The baselines whose costs are in `info` after each reset.
             actions: The names of the available actions; by default all of the task's actions.
             sites: The number of a program's sites that accept actions, beside the whole program.
@@ -96,6 +115,7 @@ class Env(gymnasium.Env[Any, int]):
             InputError: there is no program, one is in another language, or the weights do not fit.
             UnknownName: no such observation, objective, reward, baseline, action or order.
         """
+        self._arguments = {name: value for name, value in locals().items() if name != "self"}
         self.task = task
         self.sampler = ProgramSampler(programs, order, weights)
         if isinstance(self.programs, (list, tuple)):
@@ -104,9 +124,7 @@ class Env(gymnasium.Env[Any, int]):
         self.objective = task.objective(objective)
         self._observations = ObservationSpace(task, observation)
         self.observation_space = self._observations.space
-        self._reward = reward_named(task, reward)
-        wanted = dict.fromkeys((*self._reward.baselines, *names_in("baselines", baselines)))
-        openers = {name: task.baseline(name) for name in wanted}
+        self._baselines = names_in("baselines", baselines)
         self._choice = ActionSpace(task, actions, sites)
         self.actions = self._choice.names
         self.action_space = self._choice.space  # type: ignore[assignment]
@@ -118,7 +136,8 @@ class Env(gymnasium.Env[Any, int]):
         self.worker = Worker(limits) if limits else None
         self._view = View(self._observations.names, self.objective.name, sites)
         self._unmeasured = View(self._observations.names, None, sites)
-        self._opened = OpenProgram(task, self.worker, self._view, openers)
+        self._opened = OpenProgram(task, self.worker, self._view)
+        self._use_reward(reward)
         self._log = EpisodeLog(path_in("log", log, "episodes.jsonl")) if log else None
         self._program: Program | None = None
         self._session: Session | None = None
@@ -129,14 +148,18 @@ class Env(gymnasium.Env[Any, int]):
         self._steps, self.question, self._forked = 0, "", False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> First:
-        """Open the next program, or the one in `options["program"]`, a name or a Program.
+        """Open the next program, and begin an episode.
+
+        Options: `program`, a name or a Program, is opened instead of the next one. `reward` replaces the
+        reward of this and later episodes. `state`, an EnvState, is restored, in its program.
 
         A seed restarts the order: the same seed gives the same episodes. With the order "cycle", the seed is
         also the number of the first program (modulo their count). Programs that cannot be opened are skipped.
 
         Raises:
-            InputError: `options["program"]` is not the name of one of the programs.
-            UnknownName: there is no such option.
+            InputError: `options["program"]` does not name one of the programs, or the state does not fit.
+            ReplayError: the state's trace cannot be applied.
+            UnknownName: an option or a reward is unknown.
             ProgramError: the program in `options`, every program, or MOST_SKIPPED in a row cannot be opened.
         """
         return self.begin_reset(seed=seed, options=options)()
@@ -175,9 +198,15 @@ class Env(gymnasium.Env[Any, int]):
         super().reset(seed=seed)
         if seed is not None:
             self.sampler.restart(seed)
-        wanted = check_reset_options(options).get("program")
+        given = check_reset_options(options)
+        if "reward" in given:
+            self._use_reward(given["reward"])
+        state = state_in(given.get("state"))
+        wanted = given.get("program", state.program if state else None)
         program = self.sampler.next(self.np_random) if wanted is None else self.sampler.find(wanted)
-        return partial(self._finish_reset, program, self._begin(program), wanted is None)
+        if state:
+            state.check(self.task, program)
+        return partial(self._finish_reset, program, self._begin(program), wanted is None, state)
 
     def begin_step(self, action: int) -> Callable[[], Next]:
         """Start a step, and return the function that waits for its result; for parallel environments."""
@@ -189,9 +218,60 @@ class Env(gymnasium.Env[Any, int]):
         begun = self.session.begin_step(index, site, view, self.sites)
         return partial(self._finish_step, begun, index, site, last)
 
+    def stop(self) -> Next:
+        """End the episode in this state; an objective that is not dense is measured now."""
+        cost = self._cost
+        try:
+            if not self.dense:
+                cost = self.session.measure(self.objective.name)
+        except CompilerCrash as error:
+            return self._crashed(error)
+        reward = 0.0 if self.dense else self._reward.of(self._cost, cost, self._unit)
+        self._cost, self._mask = cost, self._choice.nothing()
+        if self._log:
+            self._log.end("stopped")
+        return self._last, reward, True, False, self._info(cost)
+
     def action_masks(self) -> Mask:
         """Return the mask of legal actions, bool[action_space.n]. The method's name is sb3-contrib's."""
         return self._mask
+
+    def observe(self, name: str) -> Any:
+        """Return any of the task's observations of this state, or raise UnknownName."""
+        return as_member(self.session.observe(self.task.observation(name).name))
+
+    def reward(self, form: str | RewardFunction | None = None, objective: str | None = None) -> float:
+        """Measure the reward of one step from the program to this state, in any form and by any objective.
+
+        If the form telescopes, this is the return of the episode so far. The defaults are this environment's.
+
+        Raises:
+            CompilerCrash: the compiler fails.
+            NotMeasurable: the program does not have this cost.
+            UnknownName: the reward or the objective is unknown.
+        """
+        reward = self._reward if form is None else reward_of(self.task, form)
+        goal = self.objective.name if objective is None else self.task.objective(objective).name
+        unit = reward.unit([self._opened.cost(self.program, goal, name) for name in reward.baselines])
+        return reward.of(self._opened.cost(self.program, goal), self.session.measure(goal), unit)
+
+    @property
+    def state(self) -> EnvState:
+        """The state as a value, which can be stored, sent and restored."""
+        return EnvState(
+            task=self.task.id,
+            program=self.program.name,
+            digest=self.program.digest,
+            trace=self.trace,
+            objective=self.objective.name,
+            cost=self._cost,
+            state=self.session.digest(),
+            options=dict(self.task.options),
+        )
+
+    def restore(self, state: EnvState) -> First:
+        """Begin an episode in a state: the same as reset(options={"state": state})."""
+        return self.reset(options={"state": state})
 
     def render(self) -> str:
         """Return the state's digest, its cost and the trace as text."""
@@ -212,7 +292,8 @@ class Env(gymnasium.Env[Any, int]):
 
         Both continue independently, in one worker process; closing the original ends the process for both.
         """
-        twin = copy.copy(self)
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
         twin._session = self.session.fork()
         twin._opened = copy.copy(self._opened)
         twin.sampler = copy.deepcopy(self.sampler)
@@ -236,6 +317,17 @@ class Env(gymnasium.Env[Any, int]):
         """Move to another environment's worker, and share its open programs; call this before an episode."""
         self.worker = other.worker
         self._opened.share(other._opened)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = None
+        with suppress(CompilerCrash, gymnasium.error.ResetNeeded):  # a crashed episode is not continued
+            state = self.state
+        return _continued, (type(self), self._arguments, self.sampler, self._np_random, self._program, state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Env:
+        make, (kind, arguments, sampler, rng, program, state) = self.__reduce__()
+        twin: Env = make(kind, arguments, copy.deepcopy(sampler), copy.deepcopy(rng), program, state)
+        return twin
 
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:
@@ -266,6 +358,12 @@ class Env(gymnasium.Env[Any, int]):
         """The last measured cost."""
         return self._cost
 
+    def _use_reward(self, given: str | RewardFunction) -> None:
+        self._reward = reward_of(self.task, given)
+        wanted = dict.fromkeys((*self._reward.baselines, *self._baselines))
+        self._opened.baselines = {name: self.task.baseline(name) for name in wanted}
+        self._arguments["reward"] = given
+
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
         check_language(self.task, program)
         if self._log:
@@ -276,7 +374,11 @@ class Env(gymnasium.Env[Any, int]):
         return self._opened.begin(program)
 
     def _finish_reset(
-        self, program: Program, begun: Callable[[], tuple[Session, Start]], in_turn: bool
+        self,
+        program: Program,
+        begun: Callable[[], tuple[Session, Start]],
+        in_turn: bool,
+        state: EnvState | None,
     ) -> First:
         skipped: list[str] = []
         most = min(self.sampler.count or MOST_SKIPPED, MOST_SKIPPED)
@@ -300,8 +402,39 @@ class Env(gymnasium.Env[Any, int]):
         self._unit = self._reward.unit([costs[name] for name in self._reward.baselines])
         if self._log:
             self._log.begin(self._episode(costs))
+        if state:
+            self._replay(state)
         more = {"baselines": costs} if costs else {}
         return self._last, self._info(self._cost) | more | ({"skipped": skipped} if skipped else {})
+
+    def _replay(self, state: EnvState) -> None:
+        """Apply a state's trace, and observe its end.
+
+        The sites keep their places as in the original episode, because each entry is a step.
+
+        Raises:
+            ReplayError: an entry cannot be applied, or the compiler fails.
+        """
+        for length, text in enumerate(state.trace, 1):
+            site, action = split_entry(text)
+            last = length == len(state.trace)
+            view = self._view if last and self.dense else self._unmeasured
+            try:
+                step = self.session.begin_step(self.session.index(action), site, view, self.sites)()
+            except (CompilerCrash, IllegalAction, UnknownName) as error:
+                raise ReplayError(f"{self.program.name}: the state is not reached: {error}") from None
+            self.sites, self.question = step.sites, step.question
+            self._steps += 1
+            if step.cost is not None:
+                self._cost = step.cost
+            self._write(step.entry, 0.0, step.cost)
+            if last:
+                self._mask = self._choice.legal(step.mask)
+                self._last = self._observations.member(step.observed)
+        if self.session.digest() != state.state:
+            gymnasium.logger.warn(
+                f"{self.program.name}: the trace leads to another state than before; the compiler has changed"
+            )
 
     def _finish_step(self, begun: Callable[[], Step], index: int, site: str, last: bool) -> Next:
         try:
@@ -323,10 +456,11 @@ class Env(gymnasium.Env[Any, int]):
             self._log.end("terminated" if terminated else "truncated")
         return self._last, reward, terminated, last, self._info(cost)
 
-    def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
+    def _crashed(self, error: CompilerCrash, index: int | None = None, site: str = WHOLE_PROGRAM) -> Next:
         self._mask = self._choice.nothing()
         reward = self._failure_reward(error)
-        self._write(entry(self.task.actions[index], site or self.question), reward, None)
+        if index is not None:
+            self._write(entry(self.task.actions[index], site or self.question), reward, None)
         if self._log:
             self._log.end("crashed", str(error))
         said = {"error": str(error), "failure": type(error).__name__}
@@ -352,3 +486,19 @@ class Env(gymnasium.Env[Any, int]):
     def _write(self, text: str, reward: float, cost: float | None) -> None:
         if self._log:
             self._log.step(text, reward, cost)
+
+
+def _continued(
+    kind: type[Env],
+    arguments: dict[str, Any],
+    sampler: ProgramSampler,
+    rng: np.random.Generator | None,
+    program: Program | None,
+    state: EnvState | None,
+) -> Env:
+    """Make an environment as another one was, in the state of the other's episode."""
+    env = kind(**arguments)
+    env.sampler, env._np_random = sampler, rng
+    if program and state:
+        env.reset(options={"program": program, "state": state})
+    return env

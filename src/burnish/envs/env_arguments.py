@@ -13,6 +13,8 @@ from burnish.workers.worker import check_limits
 
 MAKER = "a function from a number to a Program: lambda number: load_program('hot.c')"
 
+RESET_OPTIONS = ("program", "reward", "state")
+
 
 def steps_in(given: int | None) -> int | None:
     """Return max_steps; None stands for the default.
@@ -36,7 +38,7 @@ def check_kinds(dense: Any, limits: Any, render_mode: Any) -> None:
         raise InputError(f"render_mode={render_mode!r}: expected 'ansi' or None")
 
 
-def check_reset_options(options: Any, known: tuple[str, ...] = ("program",)) -> dict[str, Any]:
+def check_reset_options(options: Any, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
     """Return the options of reset() as a dictionary.
 
     Raises:
@@ -53,16 +55,16 @@ def check_reset_options(options: Any, known: tuple[str, ...] = ("program",)) -> 
     return dict(options)
 
 
-def check_maker(programs: Callable[[int], Program]) -> None:
-    """Check that a function that makes programs takes one number.
+def check_call(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], expected: str) -> None:
+    """Check that a user's function takes some arguments; it is not called.
 
     Raises:
         InputError: the function takes other arguments.
     """
     try:
-        inspect.signature(programs).bind(0)
+        inspect.signature(function).bind(*arguments)
     except TypeError as error:
-        raise InputError(f"programs={programs!r}: {error}; expected {MAKER}") from None
+        raise InputError(f"{name}: {error}; expected {expected}") from None
     except ValueError:  # Python cannot find the function's signature
         return
 

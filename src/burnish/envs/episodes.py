@@ -26,7 +26,7 @@ class EpisodeRecord:
     costs: list[float | None] = field(default_factory=list)  # None: not measured
     rewards: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    ended: str = "abandoned"  # or terminated, truncated, crashed
+    ended: str = "abandoned"  # or terminated, truncated, crashed, stopped
     error: str = ""
     """The crash's message; the action that crashed the compiler is in `trace`, though it had no effect."""
 

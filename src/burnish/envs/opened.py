@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -36,8 +36,8 @@ class _Kept:
 
     most: int = 1  # most open programs: the number of environments
     roots: OrderedDict[str, Session] = field(default_factory=OrderedDict)  # by Program.key
-    costs: Recent[str, tuple[float, ...]] = field(default_factory=lambda: Recent(KNOWN_BASELINES))
-    """The baselines' costs, by Program.key."""
+    costs: Recent[str, dict[str, float]] = field(default_factory=lambda: Recent(KNOWN_BASELINES))
+    """The costs of baselines by name, by Program.key."""
 
 
 class OpenProgram:
@@ -48,12 +48,11 @@ class OpenProgram:
         task: Task,
         worker: Worker | None,
         view: View,
-        baselines: Mapping[str, Opener],
     ) -> None:
         self._task = task
         self._worker = worker
         self._view = view
-        self._baselines = baselines
+        self.baselines: Mapping[str, Opener] = {}  # whose costs each episode begins with, by name
         self._kept = _Kept()
 
     def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
@@ -62,7 +61,8 @@ class OpenProgram:
         The returned function raises:
             ProgramError: the program cannot be opened, or the compiler dies while opening it.
         """
-        begun = self._begin(program)
+        missing = [name for name in self.baselines if name not in self._known(program)]
+        begun = self._begin(program, missing)
 
         def finish() -> tuple[Session, Start]:
             try:
@@ -71,23 +71,35 @@ class OpenProgram:
                 except CompilerTimeout:
                     raise
                 except CompilerCrash:  # retry once, because the worker may have died before this call
-                    session, start = self._begin(program)()
+                    session, start = self._begin(program, missing)()
             except CompilerCrash as error:
                 raise ProgramError(f"{program.name}: the compiler failed on this input: {error}") from None
-            self._keep(program, start.baselines)
+            self._known(program).update(zip(missing, start.baselines, strict=True))
             return session, start
 
         return finish
 
     def baseline_costs(self, program: Program) -> dict[str, float]:
         """Return the baselines' costs on a program of an earlier `begin`, by name."""
-        return dict(zip(self._baselines, self._kept.costs.get(program.key) or (), strict=True))
+        known = self._known(program)
+        return {name: known[name] for name in self.baselines}
+
+    def cost(self, program: Program, objective: str, baseline: str | None = None) -> float:
+        """Measure the program, or a baseline's state, by any objective.
+
+        Raises:
+            CompilerCrash: the compiler fails.
+            NotMeasurable: the program does not have this cost.
+            UnknownName: the task has no such baseline.
+        """
+        if baseline is None:
+            return self._open(program).measure(objective)
+        return baseline_cost(partial(self._session, self._task.baseline(baseline)), program, objective)
 
     def share(self, other: OpenProgram) -> None:
-        """Use another's worker; share its programs and costs if task, view and baselines are the same."""
+        """Use another's worker; share its programs and costs if task and view are the same."""
         self._worker, self._kept = other._worker, _Kept()
-        theirs = other._task, other._view, other._baselines
-        if self._task is theirs[0] and (self._view, self._baselines) == theirs[1:]:
+        if self._task is other._task and self._view == other._view:
             self._kept = other._kept
             self._kept.most += 1
 
@@ -95,11 +107,13 @@ class OpenProgram:
         """Forget the open programs; cached costs stay."""
         self._kept = _Kept(costs=self._kept.costs)
 
-    def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+    def _begin(self, program: Program, baselines: Sequence[str]) -> Callable[[], tuple[Session, Start]]:
         objective = self._view.objective
         assert objective is not None
-        openers = () if self._kept.costs.get(program.key) is not None else self._baselines.values()
-        costs = [partial(baseline_cost, opener, program.remembered(), objective) for opener in openers]
+        costs = [
+            partial(baseline_cost, self.baselines[name], program.remembered(), objective)
+            for name in baselines
+        ]
         if self._worker is None:  # open the program in the returned function, which raises the errors
             return lambda: self._open(program).begin_fork(self._view, costs)()
         return self._open(program).begin_fork(self._view, costs)
@@ -109,15 +123,17 @@ class OpenProgram:
         if program.key not in roots:
             while len(roots) >= self._kept.most:
                 roots.popitem(last=False)[1].close()
-            roots[program.key] = self._session(program)
+            roots[program.key] = self._session(self._task.open, program)
         roots.move_to_end(program.key)
         return roots[program.key]
 
-    def _session(self, program: Program) -> Session:
+    def _session(self, opener: Opener, program: Program) -> Session:
         if self._worker is None:
-            return self._task.open(program.remembered())
-        return Sandbox(self._task.open, program.remembered(), worker=self._worker, actions=self._task.actions)
+            return opener(program.remembered())
+        return Sandbox(opener, program.remembered(), worker=self._worker, actions=self._task.actions)
 
-    def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
-        if self._kept.costs.get(program.key) is None:
-            self._kept.costs.put(program.key, costs)
+    def _known(self, program: Program) -> dict[str, float]:
+        """Return the cached costs of a program's baselines, to read and to add to."""
+        if (known := self._kept.costs.get(program.key)) is None:
+            self._kept.costs.put(program.key, known := {})
+        return known

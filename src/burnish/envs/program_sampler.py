@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.envs.env_arguments import check_maker, made
+from burnish.envs.env_arguments import MAKER, check_call, made
 
 Order = Literal["cycle", "shuffle", "sample"]
 Programs = Program | Sequence[Program] | Callable[[int], Program]
@@ -36,7 +36,7 @@ class ProgramSampler:
             (programs,) if isinstance(programs, Program) else programs
         )
         if callable(self.programs):
-            check_maker(self.programs)
+            check_call(f"programs={self.programs!r}", self.programs, (0,), MAKER)
         self.count = None if callable(self.programs) else len(self.programs)
         if self.count == 0:
             raise InputError("an environment needs at least one program")

@@ -11,7 +11,9 @@
   unit or 1 % of the unoptimized cost, whichever is less. For counts of a hundred and more, this is
   CompilerGym's max(gain, 1); for seconds, gains are seldom as much as 1.
 
-All forms telescope: an episode's rewards add up to the reward of one step from its start to its end.
+A function of the two costs is a form, too.
+
+The named forms telescope: an episode's rewards add up to the reward of one step from its start to its end.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 
 from burnish.core.errors import CompilerCrash, InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
+from burnish.envs.env_arguments import check_call
 
+RewardFunction = Callable[[float, float], float]
+"""From a step's cost before and its cost after to the reward."""
 FailureReward = float | Mapping[str, float]
 FAILURE_REWARD = -1.0  # the default
 
@@ -36,6 +42,7 @@ class Reward:
 
     name: str
     baselines: tuple[str, ...] = ()  # `unit` takes their costs
+    function: RewardFunction | None = None  # a user's own form
 
     def unit(self, costs: Sequence[float]) -> float:
         """Return the cost difference with a reward of 1, from the program's costs under `baselines`."""
@@ -48,8 +55,17 @@ class Reward:
         return max(unoptimized - baseline, min(1.0, unoptimized / 100))
 
     def of(self, before: float, after: float, unit: float) -> float:
-        """Return the reward of a step; `unit` is the value of `unit()` for its program."""
-        return math.log(before / after) if self.name == "log" else (before - after) / unit
+        """Return the reward of a step; `unit` is the value of `unit()` for its program.
+
+        Raises:
+            InputError: a user's function does not return a number.
+        """
+        if self.function is None:
+            return math.log(before / after) if self.name == "log" else (before - after) / unit
+        reward = self.function(before, after)
+        if not isinstance(reward, Real) or not math.isfinite(reward):
+            raise InputError(f"{self.name}({before:g}, {after:g}) returned {reward!r:.60}; expected a number")
+        return float(reward)
 
 
 def rewards(task: Task) -> dict[str, Reward]:
@@ -64,16 +80,20 @@ def rewards(task: Task) -> dict[str, Reward]:
     return {form.name: form for form in forms}
 
 
-def reward_named(task: Task, name: str) -> Reward:
-    """Return a form by its name.
+def reward_of(task: Task, given: str | RewardFunction) -> Reward:
+    """Return a form by its name, or the form of a function of the costs before and after a step.
 
     Raises:
+        InputError: the function takes other arguments.
         UnknownName: the task has no such reward.
     """
+    if callable(given):
+        check_call(f"reward={given!r}", given, (1.0, 1.0), "a function: lambda before, after: before - after")
+        return Reward(getattr(given, "__name__", type(given).__name__), function=given)
     known = rewards(task)
-    if not isinstance(name, str) or name not in known:
-        raise UnknownName.among("reward", name, known)
-    return known[name]
+    if not isinstance(given, str) or given not in known:
+        raise UnknownName.among("reward", given, known)
+    return known[given]
 
 
 def failure_rewards(given: FailureReward) -> Callable[[CompilerCrash], float]:

@@ -19,7 +19,7 @@ from burnish.core.argument_checks import whole_number_in
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.view import Mask
 from burnish.envs.env import Env, First, Next
-from burnish.envs.env_arguments import check_reset_options
+from burnish.envs.env_arguments import RESET_OPTIONS, check_reset_options
 from burnish.workers.worker import Limits, Worker, gathered, wait
 
 # Single-threaded workers per core: fewer wait longer for the slowest, more evict each other from the caches.
@@ -105,7 +105,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
         seeds = [None] * self.num_envs if seeds is None else list(seeds)
-        options = check_reset_options(options, ("program", "reset_mask"))
+        options = check_reset_options(options, (*RESET_OPTIONS, "reset_mask"))
         chosen = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, dtype=bool)))
         if len(seeds) != self.num_envs or chosen.shape != (self.num_envs,) or chosen.dtype != bool:
             raise InputError(f"expected {self.num_envs} seeds and as many booleans in reset_mask")

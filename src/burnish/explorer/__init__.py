@@ -6,6 +6,7 @@ folders       paths that may be read and written
 pictures      two states' diagrams in one picture, laid out by graphviz
 mcp_server    explorations for language models, by the Model Context Protocol
 server        the page of burnish explore: JSON for page/
+shell         the commands of burnish shell
 state_tree    the tree that the page shows
 texts         states as short texts
 """
