@@ -121,7 +121,7 @@ class _Endpoints:
                 "reference_cost": self._costs.get(task.reference),
                 "texts": [
                     {"name": one.observation, "label": one.label or one.observation}
-                    for one in self._tree.listings
+                    for one in self._tree.exploration.listings
                 ],
                 "graphs": [
                     {"name": name, "by_section": one.by_section, "text": one.observation}

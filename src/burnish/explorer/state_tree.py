@@ -10,7 +10,7 @@ from typing import Any
 
 from burnish.core.diagram import Drawing
 from burnish.core.errors import BurnishError, CompilerCrash, InputError
-from burnish.core.listing import Listing, whole
+from burnish.core.listing import Listing
 from burnish.core.objective import Objective
 from burnish.core.trace import Trace
 from burnish.explorer.changes import Changes, changes
@@ -52,13 +52,6 @@ class StateTree:
         self._drawing = threading.Lock()  # a worker answers one thread at a time
         self.search_error = ""
         self.visit(())
-
-    @property
-    def listings(self) -> tuple[Listing, ...]:
-        """The texts in which people compare the task's states, the usual one first; () if it has no text."""
-        task = self.exploration.task
-        texts = [name for name, item in task.observations.items() if item.kind == "text"]
-        return task.shown.listings or tuple(Listing(name, whole) for name in texts[:1])
 
     @property
     def objective_in_bytes(self) -> Objective | None:
@@ -117,7 +110,9 @@ class StateTree:
             CompilerCrash: graphviz fails.
         """
         drawing = self.drawing(name)
-        listing = next((one for one in self.listings if one.observation == drawing.observation), None)
+        listing = next(
+            (one for one in self.exploration.listings if one.observation == drawing.observation), None
+        )
         texts = [self._text(trace, drawing.observation) for trace in (first, second)]
         both = [drawing.diagram(text, section) for text in texts]
         if not library and not drawing.by_section:
@@ -158,7 +153,7 @@ class StateTree:
     def library(self, first: Trace, second: Trace) -> set[str]:
         """Return the names of the library's functions in two states."""
         found = set[str]()
-        for listing in self.listings[:1]:
+        for listing in self.exploration.listings[:1]:
             for trace in (first, second):
                 sections = listing.sections(self._text(trace, listing.observation), False)
                 found |= {one.name for one in sections if one.library}
@@ -170,7 +165,7 @@ class StateTree:
 
     def title(self, site: str) -> str:
         """Return a site's name as people read it."""
-        return self.listings[0].title(site) if self.listings else site
+        return self.exploration.listings[0].title(site) if self.exploration.listings else site
 
     def close(self) -> None:
         """End the search and the process that draws."""
@@ -178,12 +173,12 @@ class StateTree:
         self._layouts.close()
 
     def _listing(self, text: str) -> Listing:
-        known = {one.observation: one for one in self.listings}
+        known = {one.observation: one for one in self.exploration.listings}
         if not known:
             raise InputError(f"{self.exploration.task.id} has no text observation to compare states by")
         if text and text not in known:
             raise InputError(f"states are not compared by {text!r}; expected {' or '.join(known)}")
-        return known[text] if text else self.listings[0]
+        return known[text] if text else self.exploration.listings[0]
 
     def _text(self, trace: Trace, observation: str) -> str:
         return str(self.exploration.observe(self.exploration.state(trace), observation))
