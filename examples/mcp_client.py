@@ -25,11 +25,11 @@ async def main() -> None:
         print(f"{now['costs'][objective]:g} instructions")
         for _ in range(5):
             legal = await call("legal_actions", program=program, state=now["state"])
-            for entry in legal["entries"]:
-                after = await call("apply", program=program, state=now["state"], entry=entry)
+            for action in legal["entries"]:
+                after = await call("apply", program=program, state=now["state"], entry=action["entry"])
                 if after.get("cost_changes", {}).get(objective, 0) < 0:
                     now = after
-                    print(f"{now['costs'][objective]:g} after {entry}")
+                    print(f"{now['costs'][objective]:g} after {action['entry']}: {action['effect']}")
                     break
 
 

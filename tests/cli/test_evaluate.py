@@ -17,6 +17,7 @@ from burnish import _native
 from burnish.cli import main
 from burnish.evaluation.rows import Row, read_rows, write_rows
 from tests.cluster.work import compare_or_fail
+from tests.evaluation.rows import row
 from tests.sources import DATA
 from tests.waiting import wait_until
 
@@ -54,6 +55,19 @@ def test_methods_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     *summaries, pair = map(json.loads, capsys.readouterr().out.splitlines())
     assert [item["method"] for item in summaries] == ["random", "O3"]
     assert pair["pair"]["first"] == "random"
+
+
+def test_command_of_a_report_has_no_path_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.json").write_text('{"task": "of_another_package"}')
+    (tmp_path / "run/rows.jsonl").write_text(row("a.c", 50.0).to_json() + "\n")
+    assert main(["evaluate", f"--out={tmp_path / 'run'}"]) == 0
+    text = (tmp_path / "run/report.html").read_text()
+    assert "<dd>burnish evaluate --out=run</dd>" in text
+    assert str(tmp_path) not in text
 
 
 @pytest.mark.slow

@@ -20,13 +20,14 @@ def test_tasks_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tasks_lists_the_actions_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "llvm_passes"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert {f"    {action}" for action in TASK.actions} <= set(shown)
+    assert {f"    {action}: {TASK.describe(action)}" for action in TASK.actions} <= set(shown)
 
 
 def test_tasks_as_json_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "--json"]) == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out) if row["task"] == TASK.id]
-    assert row["actions"] == list(TASK.actions)
+    assert row["actions"] == list(TASK.actions) == list(row["effects"])
+    assert row["effects"]["mem2reg"] == TASK.describe("mem2reg")
     assert row["observations"]["autophase"]["shape"] == [56]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from starlette.applications import Starlette
 
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import make_app
@@ -27,12 +29,12 @@ def tree() -> Iterator[StateTree]:
         tree.close()
 
 
-@pytest.fixture(scope="session")
-def address(tree: StateTree) -> Iterator[str]:
-    """Return the address of the page."""
+@contextmanager
+def serving(make: Callable[[int], Starlette]) -> Iterator[str]:
+    """Serve the application that `make` returns for a port; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        app = make_app(tree, TOKEN, port)
+        app = make(port)
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
         )
@@ -41,6 +43,15 @@ def address(tree: StateTree) -> Iterator[str]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}/{TOKEN}/"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{port}/{TOKEN}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="session")
+def address(tree: StateTree) -> Iterator[str]:
+    """Return the address of the page."""
+    with serving(lambda port: make_app(tree, TOKEN, port)) as address:
+        yield address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shlex
 import sys
 import time
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
         programs = [*options.programs, *options.split]
         missing = "--methods LIST and --out FOLDER" if programs and not options.methods else "--out FOLDER"
         raise InputError(f"expected {missing}; see burnish evaluate --help")
-    command = shlex.join(["burnish", "evaluate", *arguments])
+    command = shlex.join(["burnish", "evaluate", *map(_without_home, arguments)])
     given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
     if options.methods is None:
         _refuse(
@@ -75,6 +76,12 @@ def main(arguments: Sequence[str]) -> int:
         return show_folder(options, command)
     _refuse(given & AGAIN, "these options are only for showing an existing folder, without --methods")
     return _evaluate(options, command)
+
+
+def _without_home(word: str) -> str:
+    """Return a word of a command, its absolute path relative to this folder: reports are given away."""
+    option, equals, path = word.rpartition("=")
+    return f"{option}{equals}{os.path.relpath(path)}" if Path(path).is_absolute() else word
 
 
 def _refuse(names: set[str], why: str) -> None:

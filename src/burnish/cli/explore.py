@@ -1,28 +1,40 @@
-"""burnish explore: a page in the browser that shows a compiler at work on one program."""
+"""burnish explore: a page in the browser that shows a compiler at work on one program, or a finished run."""
 
 from __future__ import annotations
 
+import argparse
 import secrets
 import socket
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.cli.jobs.arguments import (
     add_limits,
     add_task,
+    all_given,
     given_settings,
     limits_of,
     programs_help,
     split_at_dashes,
 )
+from burnish.cli.jobs.results import check_same, load_source
 from burnish.console.command_parser import CommandParser, whole_number
 from burnish.core.errors import InputError, MissingTool, install
+from burnish.core.program import Program
 from burnish.core.registry import task_for
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.workers.worker import Limits
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+    from burnish.explorer.runs import Entry, ResultFiles, TrainingRun
+    from burnish.explorer.state_tree import StateTree
 
 HOST = "127.0.0.1"
 
@@ -34,27 +46,76 @@ def main(arguments: Sequence[str]) -> int:
     try:
         import uvicorn  # noqa: F401
 
-        from burnish.explorer.exploration import Exploration
+        from burnish.explorer.runs import run_at
         from burnish.explorer.server import make_app
-        from burnish.explorer.state_tree import StateTree
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise MissingTool(f"burnish explore needs {error.name}: {install('explore')}") from None
+    run = None if options.task else run_at(Path(options.file))
+    if run:
+        _check_for_run(options, compiler)
+        _explore_run(options, run, compiler)
+        return 0
+    if options.program:
+        raise InputError(f"--program is for results; {options.file} is a program itself")
     task = task_for([options.file], options.task)
     task = task.configured(given_settings(options, task), options.objective)
     program = task.source().load(options.file, compiler).program
-    with Exploration(task, program, limits=limits_of(options)) as exploration:
-        tree = StateTree(exploration, options.objective)
-        with _listening(options.port) as listener:
-            port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
-            address = f"http://{HOST}:{port}/{token}/"
-            print(f"{address}\nCtrl-C ends it.", flush=True)
-            if not options.no_browser:
-                webbrowser.open(address)
-            _serve(make_app(tree, token, port), listener)
-        tree.close()
+    with closing(_tree(task, program, options.objective, limits_of(options))) as tree:
+        _serve(options, lambda token, port: make_app(tree, token, port))
     return 0
+
+
+def _check_for_run(options: argparse.Namespace, compiler: Sequence[str]) -> None:
+    """Check that no option is given that has no effect on a run."""
+    given = [f"--{name}" for name in all_given(options)]
+    if options.objective:
+        given.append("--objective")
+    if given:
+        raise InputError(f"{given[0]} is for a program; {options.file} is a run, which has its own")
+    if compiler and not options.program:
+        raise InputError("options for the compiler need --program; results have their own")
+
+
+def _explore_run(
+    options: argparse.Namespace, run: TrainingRun | ResultFiles, compiler: Sequence[str]
+) -> None:
+    from burnish.explorer.runs import TrainingRun
+    from burnish.explorer.runs_server import OpenedProgram, make_runs_app
+
+    if options.program and isinstance(run, TrainingRun):
+        raise InputError(f"--program is for results; {options.file} is a training")
+
+    def open_tree(entry: Entry) -> StateTree:
+        program = _program_of(entry, options.program, compiler)
+        return _tree(entry.task(), program, entry.found.objective, limits_of(options))
+
+    with closing(OpenedProgram(open_tree)) as opened:
+        _serve(options, lambda token, port: make_runs_app(run, opened, token, port))
+
+
+def _program_of(entry: Entry, elsewhere: Path | None, compiler: Sequence[str]) -> Program:
+    """Load a result's program from its source, or from another path."""
+    found = entry.found
+    if isinstance(found, Result):
+        program = load_source(found, entry.file.parent, elsewhere, compiler)
+    else:
+        program = entry.task().source().load(str(elsewhere or found.program), compiler).program
+    check_same(program, found)
+    return program
+
+
+def _tree(task: Task, program: Program, objective: str | None, limits: Limits) -> StateTree:
+    from burnish.explorer.exploration import Exploration
+    from burnish.explorer.state_tree import StateTree
+
+    exploration = Exploration(task, program, limits=limits)
+    try:
+        return StateTree(exploration, objective)
+    except BaseException:
+        exploration.close()
+        raise
 
 
 def _parser(words: Sequence[str]) -> CommandParser:
@@ -62,12 +123,18 @@ def _parser(words: Sequence[str]) -> CommandParser:
         prog="burnish explore",
         compiler="burnish explore hot.c -- -Iinclude",
         description="Open a page in the browser that shows the states of a program, the legal actions in "
-        "each state, and the changes that each action makes. Only this machine can open the page.",
-        epilog="Example: burnish explore hot.c",
+        "each state, and the changes that each action makes; or the curves of a training, or results. "
+        "Only this machine can open the page.",
+        epilog="Examples: burnish explore hot.c; burnish explore runs/ppo; burnish explore results.jsonl",
     )
     add = parser.add_argument
-    add("file", metavar="PROGRAM", help=programs_help(words))
+    run = (
+        "; or a run: the folder of burnish train or burnish evaluate, or a file or folder of results (.jsonl)"
+    )
+    add("file", metavar="PROGRAM|RUN", help=programs_help(words) + run)
     add("--objective", help="the objective; default: the task's first one")
+    where = "of results: path of their program, if their own path is wrong"
+    add("--program", type=Path, metavar="PATH", help=where)
     add("--port", type=whole_number(0), default=0, metavar="PORT", help="default: a free port")
     add("--no-browser", action="store_true", help="only print the address")
     add_limits(parser)
@@ -80,20 +147,28 @@ def _listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen()  # the address is printed before the server runs
     except (OSError, OverflowError) as error:
         listener.close()
         raise InputError(f"--port {port}: {error}; expected a free port, or no --port") from None
     return listener
 
 
-def _serve(app: Starlette, listener: socket.socket) -> None:
-    """Serve until Ctrl-C."""
+def _serve(options: argparse.Namespace, make: Callable[[str, int], Starlette]) -> None:
+    """Print the address of the application that `make` returns for a token and a port; serve until Ctrl-C."""
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, lifespan="off")
-    server = uvicorn.Server(config)
-    app.state.ends = lambda: server.should_exit
-    try:
-        server.run([listener])
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
+    with _listening(options.port) as listener:
+        port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
+        app = make(token, port)
+        address = f"http://{HOST}:{port}/{token}/"
+        print(f"{address}\nCtrl-C ends it.", flush=True)
+        if not options.no_browser:
+            webbrowser.open(address)
+        config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, lifespan="off")
+        server = uvicorn.Server(config)
+        app.state.ends = lambda: server.should_exit
+        try:
+            server.run([listener])
+        except KeyboardInterrupt:
+            print(file=sys.stderr)

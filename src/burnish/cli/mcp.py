@@ -23,8 +23,13 @@ def main(arguments: Sequence[str]) -> int:
         metavar="F",
         help="folder for programs and outputs; may be repeated; default: here",
     )
+    parser.add_argument(
+        "--unconfined",
+        action="store_true",
+        help="do without Landlock, by which Linux keeps compilers from files elsewhere: for trusted programs",
+    )
     options = parser.parse(arguments)
     from burnish.explorer.mcp_server import serve
 
-    serve(options.folder or [Path()])
+    serve(options.folder or [Path()], confined=not options.unconfined)
     return 0

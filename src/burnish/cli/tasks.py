@@ -50,7 +50,8 @@ def _print(task: Task, form: TableForm, *, actions: bool) -> None:
     if actions:
         form.note("actions")
         for action in task.actions:
-            form.note(f"    {action}")
+            text = task.describe(action)
+            form.note(f"    {action}: {text}" if text else f"    {action}")
     else:
         form.note(f"burnish tasks {task.name} lists the actions\n")
 
@@ -84,4 +85,5 @@ def _as_json(task: Task) -> dict[str, object]:
         "baselines": list(task.baselines),
         "reference": task.reference,
         "actions": list(task.actions),
+        "effects": {action: task.describe(action) for action in task.actions},
     }

@@ -239,6 +239,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
             toolchain=partial(_toolchain, tasks),
         ),
         shown=replace(last.shown, title="", former_title=""),
+        descriptions=_descriptions(tasks, stages),
         stages=tasks,
         shares=(1 - sum(stage.share for stage in stages), *(stage.share for stage in stages)),
         threads=all(task.threads for task in tasks),
@@ -257,6 +258,16 @@ def _emit(
     """Write the last stage's result from a state; works in any process."""
     with after(session, begins, skip_illegal=True) as last:  # stages that have begun are illegal, so skipped
         return emitter(last, arguments, baseline)
+
+
+def _descriptions(tasks: Sequence[Task], stages: Sequence[Stage]) -> dict[str, str]:
+    """Return a line on each action; an action of several tasks has all their texts."""
+    found = {stage.begin: f"End this stage, and begin {stage.task.name}" for stage in stages}
+    for task in tasks:
+        for action in task.actions:
+            if text := task.describe(action):
+                found[action] = f"{found[action]}; later: {text}" if action in found else text
+    return found
 
 
 def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from burnish.core.action import Action
 from burnish.core.diagram import Drawing
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.listing import Listing
@@ -38,8 +39,14 @@ class Presentation:
     """The texts in which people compare states, the usual one first; (): the first text observation."""
     drawings: Mapping[str, Drawing] = field(default_factory=dict)
     """The diagrams in which people compare states, by their titles."""
+
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
     former_title: str = ""  # the title of older Gymnasium ids, which stay valid
+
+    @property
+    def listing(self) -> Listing | None:
+        """The usual text in which people compare states; None if the task names no text."""
+        return self.listings[0] if self.listings else None
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,8 @@ class Task:
     settings: TaskSettings = field(default=TaskSettings(), repr=False)
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
     shown: Presentation = field(default=Presentation(), repr=False)
+    descriptions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """A line on each action, by its text or its kind; "{0}" stands for the first parameter."""
     stages: tuple[Task, ...] = ()  # the tasks of a staged task: see burnish.core.staged
     shares: tuple[float, ...] = ()  # each stage's share of a search's budget
     threads: bool = False  # several sessions of a process may run at the same time
@@ -183,6 +192,12 @@ class Task:
         return tuple(f"burnish/{title}-v{self.version}" for title in titles)
 
     @property
+    def text_id(self) -> str:
+        """The id of its environment in text, such as 'burnish/LoopNestsText-v0'."""
+        name, _, version = self.gymnasium_ids[0].rpartition("-")
+        return f"{name}Text-{version}"
+
+    @property
     def unoptimized(self) -> str:
         """The baseline that does nothing: the first one."""
         return next(iter(self.baselines))
@@ -190,6 +205,13 @@ class Task:
     def label(self, baseline: str) -> str:
         """Return a baseline's label in tables and messages."""
         return self.shown.label.format(baseline)
+
+    def describe(self, action: str) -> str:
+        """Return a line on an action; "" if the task has none."""
+        if action in self.descriptions:
+            return self.descriptions[action]
+        parsed = Action.parse(action)
+        return self.descriptions.get(parsed.kind, "").format(*parsed.parameters)
 
     def source(self) -> ProgramSource:
         """Return the source of programs; by default, files with the language as suffix."""

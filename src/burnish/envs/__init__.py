@@ -5,7 +5,8 @@
     several = gymnasium.make_vec("burnish/LLVMPasses-v1", num_envs=4, programs="corpus:train")
 
 or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v1", ...)`. Every task of
-`burnish tasks` has an id, including tasks of other packages.
+`burnish tasks` has an id, including tasks of other packages. With `Text` before the version,
+burnish/LLVMPassesText-v1, the environment speaks to language models: see burnish.envs.text_env.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from burnish.core.registry import load_task, task_names
 from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.program_sampler import Programs
+from burnish.envs.text_env import TextEnv
 from burnish.envs.vector import VectorEnv
 
 Named = str | os.PathLike[str] | Program
@@ -50,7 +52,7 @@ def make(
         InputError: a file cannot be used.
     """
     found = _task(task)
-    _check_options(options)
+    _check_options(options, Env)
     return Env(found, find_programs(found, programs), **options)
 
 
@@ -66,9 +68,20 @@ def make_vector(
 ) -> VectorEnv:
     """Make several environments whose compilers run in parallel: see burnish.envs.vector.VectorEnv."""
     found = _task(task)
-    _check_options(options)
+    _check_options(options, Env)
     one = partial(Env, found, find_programs(found, programs), **options)
     return VectorEnv(one, num_envs, autoreset_mode, workers, threads)
+
+
+def make_text(
+    task: str | Task,
+    programs: Named | Sequence[Named] | Callable[[int], Program] | None = None,
+    **options: Any,
+) -> TextEnv:
+    """Make the environment of a task in text: see burnish.envs.text_env.TextEnv."""
+    found = _task(task)
+    _check_options(options, TextEnv, Env)
+    return TextEnv(found, find_programs(found, programs), **options)
 
 
 def find_programs(
@@ -101,13 +114,14 @@ def _task(task: str | Task) -> Task:
     return load_task(task)
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any], *classes: type) -> None:
     """Check the names of an environment's options.
 
     Raises:
         UnknownName: there is no such option.
     """
-    known = [name for name in inspect.signature(Env).parameters if name not in ("task", "programs")]
+    parameters = {name for one in classes for name in inspect.signature(one).parameters}
+    known = sorted(parameters - {"task", "programs", "options"})
     for name in options:
         if name not in known:
             raise UnknownName.among("option of an environment", name, known)
@@ -150,6 +164,12 @@ def _register() -> None:
                 kwargs={"task": task.name},
                 disable_env_checker=True,  # the checker would make extra steps; the tests run it
             )
+        gymnasium.register(
+            id=task.text_id,
+            entry_point="burnish.envs:make_text",
+            kwargs={"task": task.name},
+            disable_env_checker=True,
+        )
 
 
 _register()

@@ -191,6 +191,14 @@ class Env(gymnasium.Env[Any, int]):
             self._steps += 1
         return self.step(actions[-1])
 
+    def pass_step(self) -> Next:
+        """Count a step without an action; if it is the last one, the episode ends as by `stop`."""
+        self._steps += 1
+        if self.max_steps is not None and self._steps >= self.max_steps:
+            return self._ended("truncated")
+        self._mask = self._mask.copy()  # users keep the last step's
+        return self._last, 0.0, False, False, self._info(self._cost if self.dense else None)
+
     def begin_reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> Callable[[], First]:
@@ -220,17 +228,7 @@ class Env(gymnasium.Env[Any, int]):
 
     def stop(self) -> Next:
         """End the episode in this state; an objective that is not dense is measured now."""
-        cost = self._cost
-        try:
-            if not self.dense:
-                cost = self.session.measure(self.objective.name)
-        except CompilerCrash as error:
-            return self._crashed(error)
-        reward = 0.0 if self.dense else self._reward.of(self._cost, cost, self._unit)
-        self._cost, self._mask = cost, self._choice.nothing()
-        if self._log:
-            self._log.end("stopped")
-        return self._last, reward, True, False, self._info(cost)
+        return self._ended("stopped")
 
     def action_masks(self) -> Mask:
         """Return the mask of legal actions, bool[action_space.n]. The method's name is sb3-contrib's."""
@@ -465,6 +463,20 @@ class Env(gymnasium.Env[Any, int]):
             self._log.end("crashed", str(error))
         said = {"error": str(error), "failure": type(error).__name__}
         return self._last, reward, True, False, self._info(None) | said
+
+    def _ended(self, how: str) -> Next:
+        """End the episode, "stopped" or "truncated", without an action."""
+        cost = self._cost
+        try:
+            if not self.dense:
+                cost = self.session.measure(self.objective.name)
+        except CompilerCrash as error:
+            return self._crashed(error)
+        reward = 0.0 if self.dense else self._reward.of(self._cost, cost, self._unit)
+        self._cost, self._mask = cost, self._choice.nothing()
+        if self._log:
+            self._log.end(how)
+        return self._last, reward, how == "stopped", how == "truncated", self._info(cost)
 
     def _info(self, cost: float | None) -> dict[str, Any]:
         asked = {"question": self.question} if self.question else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from types import TracebackType
 
@@ -21,8 +22,9 @@ KEPT = 12  # most open sessions
 class States:
     """The states after traces of one program; no action is applied twice to the same state.
 
-    States with equal digests are the same state. So leaving out an entry that changed nothing needs no work.
-    A trace that reaches a known state needs work only for unknown entries after that state.
+    States with equal digests are the same state, unless the compiler asks another question there. So leaving
+    out an entry that changed nothing needs no work. A trace that reaches a known state needs work only for
+    unknown entries after that state.
     """
 
     def __init__(self, task: Task, program: Program, *, limits: Limits = Limits(), kept: int = KEPT) -> None:
@@ -32,7 +34,7 @@ class States:
             ProgramError: the program cannot be read.
         """
         self._root = Sandbox(task.open, program, limits=limits)
-        self._start = self._root.digest()
+        self._start = _identity(self._root)
         self._next: dict[tuple[str, str], str | BurnishError] = {}  # by state and entry
         self._paths: dict[str, Trace] = {self._start: ()}  # by state: the first known trace to it
         self._costs: dict[tuple[str, str], float] = {}  # by state and objective
@@ -51,7 +53,9 @@ class States:
         self._root.shutdown()
 
     def digests(self, trace: Trace) -> tuple[str, ...]:
-        """Return the digests of the program and of the state after each entry: [1 + len(trace)].
+        """Return the identities of the program and of the state after each entry: [1 + len(trace)].
+
+        They are the digests; where the compiler asks, the question is a part.
 
         Raises:
             CompilerCrash: the compiler crashes or gives up at an entry.
@@ -100,7 +104,7 @@ class States:
         session = self._session(state).fork()
         try:
             session.apply_entry(text)
-            after = session.digest()
+            after = _identity(session)
         except BurnishError:
             session.close()
             raise
@@ -119,3 +123,11 @@ class States:
             session = reached(self._root, self._paths[state])
             self._open.put(state, session)
         return session
+
+
+def _identity(session: Session) -> str:
+    """Return the digest of a state and its question: an answer may change only what is legal next."""
+    digest, question = session.digest(), session.question()
+    return (
+        hashlib.blake2b(f"{digest} {question}".encode(), digest_size=16).hexdigest() if question else digest
+    )

@@ -5,8 +5,9 @@ exploration   the states of one program, each opened again when it is needed
 folders       paths that may be read and written
 pictures      two states' diagrams in one picture, laid out by graphviz
 mcp_server    explorations for language models, by the Model Context Protocol
+runs          trainings and results on disk
+runs_server   the page of finished runs: JSON for page/
 server        the page of burnish explore: JSON for page/
 shell         the commands of burnish shell
 state_tree    the tree that the page shows
-texts         states as short texts
 """

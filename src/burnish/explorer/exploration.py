@@ -45,7 +45,7 @@ METHOD = "explorer"  # the method in results of explorations
 class State:
     """One state of the program."""
 
-    digest: str
+    digest: str  # where the compiler asks, of the question, too
     trace: Trace  # the first known trace to it
 
 
@@ -151,7 +151,7 @@ class Exploration:
 
         Raises:
             IllegalAction: the action does not apply here.
-            UnknownName: there is no such action.
+            UnknownName: the action is unknown.
         """
         with self._lock:
             if known := self.edges.get((state.digest, text)):
@@ -272,7 +272,7 @@ class Exploration:
         At most GROWN traces are added. If the search finds nothing better, the given state is returned.
 
         Raises:
-            UnknownName: there is no such objective or search.
+            UnknownName: the objective or the search is unknown.
         """
         goal = self.task.objective(objective).name
         started = replace(self.task, open=partial(_open_after, self.task, state.trace), stages=())
@@ -329,7 +329,7 @@ class Exploration:
             return emitters[suffix](session, tuple(arguments), self.task.reference)
 
     def commandline(self, state: State) -> str:
-        """Return another tool's command that applies a state's trace; "" if there is no such command."""
+        """Return another tool's command that applies a state's trace; "" if no command can."""
         write = self.task.checks.commandline
         with suppress(InputError):  # raised if no tool can run one of the entries
             return write(state.trace) if write and state.trace else ""
@@ -341,6 +341,8 @@ class Exploration:
         The row is not verified: see `validate`.
         """
         goal = self.task.objective(objective).name
+        with self._session(state) as session:
+            digest = session.digest()
         return Result(
             task=self.task.id,
             program=self.program.name,
@@ -355,7 +357,7 @@ class Exploration:
             seconds=sum(edge.seconds for edge in self.edges.values()),
             toolchain=toolchain(self.task),
             options=self.task.options,
-            state=state.digest,
+            state=digest,
             source=tuple(source),
         )
 

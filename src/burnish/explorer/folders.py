@@ -1,11 +1,17 @@
-"""Folders whose files may be read and written; no other path is used."""
+"""Folders whose files may be read and written, and programs from such files."""
 
 from __future__ import annotations
 
+import math
+import resource
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.program_source import ProgramSource
+from burnish.workers.worker import Limits, Worker
 
 
 class Folders:
@@ -45,7 +51,7 @@ class Folders:
         """Return the path of an existing file, or raise InputError."""
         path = self.inside(text)
         if not path.is_file():
-            raise InputError(f"{text}: there is no such file; give a path in {self.folders[0]}")
+            raise InputError(f"{text}: expected an existing file; give a path in {self.folders[0]}")
         return path
 
     def to_write(self, text: str) -> Path:
@@ -56,3 +62,22 @@ class Folders:
         if not path.parent.is_dir():
             raise InputError(f"{text}: its folder does not exist; give a path in an existing folder")
         return path
+
+
+def load(source: ProgramSource, file: Path, arguments: Sequence[str], limits: Limits) -> Program:
+    """Read a program, with its compiler's arguments, in a process with limits.
+
+    Raises:
+        InputError: the file is not a program of this source.
+        CompilerCrash: the front end crashes, or exceeds a limit.
+    """
+    with closing(Worker(limits)) as worker:
+        named = limits.deadline_seconds, str(file), tuple(arguments)
+        program: Program = worker.call(_load, source, *named)
+        return program
+
+
+def _load(source: ProgramSource, seconds: float, file: str, arguments: Sequence[str]) -> Program:
+    # the front end is a process of its own, which lives on if this one is killed
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+    return source.load(file, arguments).program

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, NotMeasurable
@@ -34,7 +34,8 @@ SECURITY = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",  # the address has the token
     "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; "
+    "base-uri 'none'",
 }
 
 
@@ -72,32 +73,47 @@ class Guard:
 def make_app(tree: StateTree, token: str, port: int) -> Starlette:
     """Return the application; it reads nothing but the page's own files, and writes nothing.
 
+    Args:
+        tree: The states; the caller ends its search and closes its exploration.
+        token: See `guarded`.
+        port: See `guarded`.
+    """
+    return guarded(explorer_routes(tree), token, port)
+
+
+def guarded(routes: Sequence[BaseRoute], token: str, port: int) -> Starlette:
+    """Return an application that answers this machine's requests with the token.
+
     `app.state.ends` returns whether the server ends: the streams to open pages then end, too.
 
     Args:
-        tree: The states; the caller ends its search and closes its exploration.
+        routes: The paths behind the token.
         token: Every request must have it.
         port: The port of the server, which a request's Host must name.
     """
-    pages = _Endpoints(tree)
-    routes = [
-        Route("/", _file),
-        Route("/{name}.{suffix:str}", _file),
-        Route("/api/program", pages.program),
-        Route("/api/state", _json(pages.state), methods=["POST"]),
-        Route("/api/actions", _json(pages.actions), methods=["POST"]),
-        Route("/api/changes", _json(pages.changes), methods=["POST"]),
-        Route("/api/graph", _json(pages.graph), methods=["POST"]),
-        Route("/api/bytes", _json(pages.bytes), methods=["POST"]),
-        Route("/api/search", _json(pages.search), methods=["POST"]),
-        Route("/api/stop", _json(pages.stop), methods=["POST"]),
-        Route("/api/events", pages.events),
-    ]
     app = Starlette(
         routes=[Mount(f"/{token}", routes=routes)], middleware=[Middleware(Guard, token=token, port=port)]
     )
     app.state.ends = lambda: False
     return app
+
+
+def explorer_routes(tree: StateTree) -> list[BaseRoute]:
+    """Return the paths of the explorer of one program."""
+    pages = _Endpoints(tree)
+    return [
+        Route("/", file_of_page),
+        Route("/{name}.{suffix:str}", file_of_page),
+        Route("/api/program", pages.program),
+        Route("/api/state", answered(pages.state), methods=["POST"]),
+        Route("/api/actions", answered(pages.actions), methods=["POST"]),
+        Route("/api/changes", answered(pages.changes), methods=["POST"]),
+        Route("/api/graph", answered(pages.graph), methods=["POST"]),
+        Route("/api/bytes", answered(pages.bytes), methods=["POST"]),
+        Route("/api/search", answered(pages.search), methods=["POST"]),
+        Route("/api/stop", answered(pages.stop), methods=["POST"]),
+        Route("/api/events", pages.events),
+    ]
 
 
 class _Endpoints:
@@ -232,10 +248,10 @@ class _Endpoints:
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _file(request: Request) -> Response:
+def file_of_page(request: Request) -> Response:
     """Return a file of the page; the page itself if the path names none."""
     named = request.path_params
-    name = f"{named['name']}.{named['suffix']}" if named else "index.html"
+    name = f"{named['name']}.{named['suffix']}" if "name" in named else "index.html"
     kind = KINDS.get(Path(name).suffix)
     path = PAGE / name
     if kind is None or path.parent != PAGE or not path.is_file():
@@ -243,7 +259,7 @@ def _file(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=kind, headers=SECURITY)
 
 
-def _json(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
+def answered(answer: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that reads a JSON object, and answers errors as a page shows them."""
 
     async def endpoint(request: Request) -> Response:

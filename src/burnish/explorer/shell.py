@@ -9,10 +9,10 @@ from pathlib import Path
 
 from burnish.console.numbers import cost_text
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.texts import observed_text
 from burnish.core.trace import Trace, split_entry
 from burnish.explorer.changes import changes
 from burnish.explorer.exploration import Exploration, State
-from burnish.explorer.texts import observed_text
 from burnish.files import write_atomically
 from burnish.search import Budget
 

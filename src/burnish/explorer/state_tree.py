@@ -40,7 +40,7 @@ class StateTree:
     """The states of an exploration by one objective; all methods may be called from several threads."""
 
     def __init__(self, exploration: Exploration, objective: str | None = None) -> None:
-        """Take the program as the first node; the caller closes the exploration."""
+        """Take the program as the first node; `close` ends the exploration, too."""
         self.exploration = exploration
         self.goal = exploration.task.objective(objective)
         self.nodes: dict[str, Node] = {}
@@ -167,11 +167,6 @@ class StateTree:
         """Return a site's name as people read it."""
         return self.exploration.listings[0].title(site) if self.exploration.listings else site
 
-    def close(self) -> None:
-        """End the search and the process that draws."""
-        self.stop_search()
-        self._layouts.close()
-
     def _listing(self, text: str) -> Listing:
         known = {one.observation: one for one in self.exploration.listings}
         if not known:
@@ -214,6 +209,12 @@ class StateTree:
         self._ends.set()
         if self._search:
             self._search.join()
+
+    def close(self) -> None:
+        """End the search, the process that draws, and the exploration."""
+        self.stop_search()
+        self._layouts.close()
+        self.exploration.close()
 
     def _run_search(self, state: State, budget: Budget) -> None:
         def found(progress: Progress) -> None:

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import heapq
 import itertools
+import mmap
 import os
 import pickle
 import resource
@@ -302,5 +303,22 @@ def _limit_memory(memory_bytes: int) -> None:
     """Limit memory to `memory_bytes` more than the interpreter and LLVM's code already map."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):
-        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_bytes, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (_mapped_bytes() + memory_bytes, resource.RLIM_INFINITY))
+
+
+def _mapped_bytes() -> int:
+    """Return the size of this process's address space."""
+    page = resource.getpagesize()
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * page
+    except OSError:  # a sandbox without /proc: find the least limit under which a page can be mapped
+        too_small, enough = 0, 1 << 47
+        while enough - too_small > page:
+            limit = (too_small + enough) // 2
+            resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+            try:
+                mmap.mmap(-1, page).close()
+                enough = limit
+            except (OSError, MemoryError):
+                too_small = limit
+        return enough

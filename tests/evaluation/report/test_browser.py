@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from burnish.evaluation.report.page import report_page
 from tests.evaluation.report.test_page import page
+from tests.evaluation.rows import row
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -80,4 +83,40 @@ def test_letters_of_charts_are_readable_on_a_narrow_screen(browser: Any, tmp_pat
 def test_text_has_contrast(browser: Any, tmp_path: Path, scheme: str) -> None:
     shown = opened(browser, tmp_path, 1280, scheme)
     assert shown.evaluate(LOW_CONTRASTS) == []
+    shown.close()
+
+
+def printed(browser: Any, folder: Path, text: str) -> Any:
+    """Return a page as a browser with a dark theme prints it on A4."""
+    (folder / "report.html").write_text(text, encoding="utf-8")
+    shown = browser.new_page(viewport={"width": 718, "height": 1040}, color_scheme="dark")
+    shown.emulate_media(media="print")
+    shown.goto((folder / "report.html").as_uri())
+    return shown
+
+
+def test_print_of_many_programs_is_light_readable_and_no_wider_than_the_paper(
+    browser: Any, tmp_path: Path
+) -> None:
+    failure = (
+        "worker died of SIGSEGV after 'function-simplification<O3>' at hash_insert; others were evaluated"
+    )
+    rows = [
+        row(
+            f"lib/a_module_with_a_long_name_{number}.c",
+            90.0 + number,
+            method=method,
+            project=f"p{number % 4}",
+        )
+        for method in ("random", "mixed@llvm_passes-loaded-bytes")
+        for number in range(40)
+    ]
+    rows[7] = replace(rows[7], cost=None, failure=failure)
+    shown = printed(browser, tmp_path, report_page(rows, {}))
+    assert shown.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert shown.evaluate(LOW_CONTRASTS) == []
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 718
+    heights = shown.evaluate("Array.from(document.querySelectorAll('#programs tr'), row => row.clientHeight)")
+    assert len(heights) == 81
+    assert max(heights) < 5 * min(heights)
     shown.close()

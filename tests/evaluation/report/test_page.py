@@ -68,23 +68,35 @@ def page() -> str:
 def test_tables_say_what_the_rows_do() -> None:
     methods, more, pairs, projects, programs = Outline(page()).tables
     assert [line[:2] for line in methods[1:]] == [["n", "0.89"], ["m", "0.82"]]  # the best first
-    assert [line[:2] for line in more[1:]] == [["n", "10 evaluations"], ["m", "10 evaluations"]]
+    assert [line[0] for line in more[1:]] == ["n", "m"]
     assert pairs[1][0] == "m / n"
     assert [line[0] for line in projects[1:]] == ["x", "y", "x", "y"]
-    assert programs[1][:6] == ["<a> & b", "m", "10 evaluations", "100", "50", "2.00"]
+    assert programs[1][:5] == ["<a> & b", "m", "100", "50", "2.00"]
     assert programs[1][-1] == "2halve → b: subtract(1)"
-    assert (programs[2][4], programs[2][-1]) == ("failed", "it crashed")
+    assert (programs[2][3], programs[2][-1]) == ("failed", "it crashed")
     assert programs[3][-1] == "O3"
+
+
+def test_single_budget_is_said_once_and_several_are_columns() -> None:
+    text = report_page(ROWS, {})
+    assert "Budget for a program: 10 evaluations." in text
+    assert text.count("10 evaluations") == 1
+    several = report_page([*ROWS, row("c", 90.0, method="n", budget="20 evaluations")], {})
+    assert "Budget for a program" not in several
+    methods, more, _, projects, programs = Outline(several).tables
+    assert [table[0][1] for table in (methods, more)] == ["budget"] * 2
+    assert projects[0][2] == "budget"
+    assert [line[2] for line in programs] == ["budget", *["10 evaluations"] * 4, "20 evaluations"]
 
 
 def test_languages_have_a_table_where_there_are_two() -> None:
     rows = [row(name, cost) for name, cost in (("a.c", 50.0), ("b.cc", 25.0), ("c.cc", 100.0))]
     _, _, languages, _ = Outline(report_page(rows, {})).tables
-    assert [line[:5] for line in languages[1:]] == [
-        ["C", "m", "10 evaluations", "1", "2.00"],
-        ["C++", "m", "10 evaluations", "2", "2.00"],
+    assert [line[:4] for line in languages[1:]] == [
+        ["C", "m", "1", "2.00"],
+        ["C++", "m", "2", "2.00"],
     ]
-    assert [line[7] for line in languages[1:]] == ["2.00", "1.60"]
+    assert [line[6] for line in languages[1:]] == ["2.00", "1.60"]
 
 
 def test_nothing_is_fetched() -> None:

@@ -13,7 +13,12 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.evaluation.report.graph_files import BEST, dot, svg, writer_of
-from burnish.evaluation.report.search_graph import Recorder, SearchGraph, graph_of
+from burnish.evaluation.report.search_graph import (
+    Recorder,
+    SearchGraph,
+    _figure_above,
+    graph_of,
+)
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.search.space import Evaluation
@@ -112,6 +117,11 @@ def drawn(found: SearchGraph) -> tuple[ElementTree.Element, dict[str, list[Eleme
     return root, parts
 
 
+def texts(group: ElementTree.Element) -> list[str]:
+    """Return the visible lines of a part of a picture."""
+    return [line.text or "" for line in group.iter(f"{SVG}text")]
+
+
 def test_svg_has_the_best_way() -> None:
     _, parts = drawn(graph())
     best = {
@@ -120,8 +130,42 @@ def test_svg_has_the_best_way() -> None:
         if BEST.lower() in ElementTree.tostring(found[0]).decode().lower()
     }
     assert best == {"s0", "s1", "s0->s1"}
-    assert "subtract(3)" in "".join(parts["s0->s1"][0].itertext())
     assert len(parts) == 4 + 6
+
+
+def test_svg_has_each_entry_in_the_box_of_its_state() -> None:
+    _, parts = drawn(graph())
+    boxes = {name: texts(found[0]) for name, found in parts.items() if NUMBER.fullmatch(name)}
+    assert boxes == {
+        "s0": ["5 units (+0.0 %)"],
+        "s1": ["subtract(3)", "2 units (-60.0 %)"],
+        "s2": ["halve", "3 units (-40.0 %)"],
+        "s3": ["add(1)", "6 units (+20.0 %)"],
+    }
+    edges = [texts(found[0]) for name, found in parts.items() if not NUMBER.fullmatch(name)]
+    assert not any(edges)  # graphviz places edges' labels one above another
+
+
+def test_wide_picture_has_fewer_states_and_letters_of_the_same_size() -> None:
+    costs, edges = {"root": 9.0}, {}
+    for one in "abcde":
+        costs[one] = 5.0
+        edges["root", one] = f"a-pass-with-a-long-name-{one}<option=1000>"
+        for other in "12345":
+            costs[one + other] = 4.0
+            edges[one, one + other] = f"another-pass-with-a-long-name-{other}<option=1000>"
+    picture, parts = drawn(SearchGraph(costs, edges, ("root", "a", "a1"), "instructions", 9.0))
+    assert float(picture.attrib["width"].removesuffix("pt")) <= MOST_POINTS
+    (whole,) = (group for group in picture.iter(f"{SVG}g") if group.get("class") == "graph")
+    assert "scale(1 1)" in whole.attrib["transform"]
+    assert {"s0", "s1", "s2", "s3"} <= parts.keys()
+
+
+def test_value_above_a_limit_is_written_above_it() -> None:
+    """Three digits make 1.00 of 1.0042, and 1,000 of 1000.3."""
+    for value, limit, written in [(1.0042, 1.0, "1.004"), (1000.3, 1000.0, "1000.3"), (1.91, 1.0, "1.91")]:
+        found = _figure_above(value, limit)
+        assert (found, float(found) > limit) == (written, True)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_broken_line_within_a_log_is_named(tmp_path: Path) -> None:
     (tmp_path / LOG).write_text('{"iteration": 1}\n{"itera\n{"iteration": 3}\n')
     with pytest.raises(InputError, match=r"log\.jsonl, line 2: not a line of a training log"):
         read_log(tmp_path / LOG)
-    with pytest.raises(InputError, match=r"nothing\.jsonl: there is no such file"):
+    with pytest.raises(InputError, match=r"nothing\.jsonl: expected an existing log\.jsonl"):
         read_log(tmp_path / "nothing.jsonl")
 
 

@@ -15,6 +15,7 @@ from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.bundle import PROGRAM, unbundled
+from burnish.evaluation.rows import Row
 from burnish.files import read_json_lines
 
 CONTENT = "results, as burnish optimize --result FILE writes them"
@@ -113,7 +114,7 @@ def load_variants(row: Result, beside: Path | None = None) -> dict[str, Program]
     }
 
 
-def check_same(program: Program, row: Result) -> None:
+def check_same(program: Program, row: Result | Row) -> None:
     """Check that a program is the result's program.
 
     Raises:

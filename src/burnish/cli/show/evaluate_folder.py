@@ -23,6 +23,7 @@ from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import effects_of_sample, importances, winning
 from burnish.evaluation.report.page import Picture, report_page, svg_of
 from burnish.evaluation.report.plots import (
+    NAMED_PROGRAMS,
     NARROW,
     WIDE,
     improvement_plot,
@@ -177,7 +178,9 @@ def _plots(
         f"Best result so far: geometric mean over programs, with {reference} kept where it is better. "
         f"Points: the end of each budget, with {confidence:.0%} intervals."
     )
-    ratios = f"{reference} / method, logarithmic. Arrows: beyond the scale. Crosses: failures."
+    ratios = f"{reference} / method, logarithmic. "
+    many = len({row.program for row in rows}) > NAMED_PROGRAMS
+    ratios += "Failures are below the scale." if many else "Arrows: beyond the scale. Crosses: failures."
     found: dict[str, tuple[str, str, Callable[..., Figure]]] = {
         "improvement": (
             "Improvement against budget",

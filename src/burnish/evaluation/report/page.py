@@ -16,6 +16,7 @@ from burnish.evaluation.report.tables import (
     more_table,
     pairs_table,
     programs_table,
+    without_single_budget,
 )
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
 from burnish.evaluation.statistics import CONFIDENCE, summarise, summarise_languages
@@ -89,7 +90,8 @@ def report_page(
         confidence=f"{confidence:.0%}",
         failure=f"{FAILURE_FACTOR:g}",
         notes=notes,
-        tables=tables,
+        tables=list(map(without_single_budget, tables)),
+        budget=rows[0].budget if len({row.budget for row in rows}) == 1 else "",
         pictures=[(item, *map(themed, (item.wide, item.narrow))) for item in pictures],
         settings={**(origin or {}), **_flat(settings)},
     )

@@ -109,7 +109,8 @@ def programs_plot(rows: Sequence[Row], *, width: float = WIDE) -> Figure:
         for method in methods:
             ordered = sorted((row.ratio for row in kept if row.method == method), reverse=True)
             colour, dashes, _ = styles[method]
-            axes.step(range(1, len(ordered) + 1), ordered, color=colour, linestyle=dashes, label=method)
+            places = range(1, len(ordered) + 1)
+            axes.step(places, ordered, where="mid", color=colour, linestyle=dashes, label=method)
         axes.axhline(1.0, color=INK, linewidth=0.8)
         _ratio_axis(axes, low, high, most=8)
         axes.set_xlabel("programs, in the order of each method's ratios")

@@ -165,7 +165,7 @@ def _measured(
         return math.nan, ()
     measured = {limit: session.measure(limit.objective) for limit in goal.formula.limits}
     above = tuple(
-        f"{limit.objective} {_figure(value)} > {limit.most:g}"
+        f"{limit.objective} {_figure_above(value, limit.most)} > {limit.most:g}"
         for limit, value in measured.items()
         if value > limit.most
     )
@@ -180,6 +180,15 @@ def _figure(value: float) -> str:
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def _figure_above(value: float, limit: float) -> str:
+    """Write a number above a limit with as many digits as show that it is above."""
+    text, digits = _figure(value), 3
+    while float(text.replace(",", "")) <= limit:
+        digits += 1
+        text = f"{value:.{digits}g}"
+    return text
 
 
 def _way(

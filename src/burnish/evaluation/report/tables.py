@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish.console.numbers import cost_text
 from burnish.evaluation.report.labels import distinct_labels, places
@@ -39,6 +39,7 @@ class Column:
 
     heading: str
     meaning: str = ""
+    has_texts: bool = False  # although it is sorted by numbers
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class Table:
     @property
     def text_columns(self) -> frozenset[int]:
         """The columns of texts, which are aligned to the left."""
-        columns = enumerate(zip(*self.rows, strict=True))
+        columns = enumerate(zip(self.columns, zip(*self.rows, strict=True), strict=True))
         return frozenset(
             number
-            for number, cells in columns
-            if any(cell.details for cell in cells)
+            for number, (column, cells) in columns
+            if column.has_texts
             or (any(cell.text for cell in cells) and all(cell.value is None for cell in cells))
         )
 
@@ -80,18 +81,29 @@ GUARDED = Column("guarded", "the ratio if the reference is kept where nothing be
 TOTAL = Column("total", "sum of the reference's costs / sum of the method's costs")
 
 
+def without_single_budget(table: Table) -> Table:
+    """Return a table without the budgets if they are equal, which the page says once."""
+    if BUDGET not in table.columns:
+        return table
+    number = table.columns.index(BUDGET)
+    if len({row[number].text for row in table.rows}) > 1:
+        return table
+    columns = [*table.columns[:number], *table.columns[number + 1 :]]
+    rows = [[*row[:number], *row[number + 1 :]] for row in table.rows]
+    return replace(table, columns=columns, rows=rows)
+
+
 def methods_table(rows: Sequence[Row], confidence: float) -> Table:
     """Return the methods' ratios with their intervals, the best first."""
     ranked = _ranked(summarise(rows, confidence=confidence))
-    several = len({item.budget for item in ranked}) > 1
     count = places([item.unguarded.ratio for item in ranked], distinct=True)
     ends = [end for item in ranked for end in _ends(item.unguarded)]
     low, high = min([*ends, 0.97]), max([*ends, 1.03])
-    columns = [METHOD, *[BUDGET] * several, RATIO, Column("1 is the reference"), INTERVAL, *WON, FAILED]
+    columns = [METHOD, BUDGET, RATIO, Column("1 is the reference"), INTERVAL, *WON, FAILED]
     cells = [
         [
             Cell(item.method),
-            *[Cell(item.budget)] * several,
+            Cell(item.budget),
             _ratio(item.unguarded.ratio, count),
             _strip(item.unguarded, low, high),
             _interval(item.unguarded.low, item.unguarded.high, count),
@@ -192,7 +204,7 @@ def programs_table(rows: Sequence[Row]) -> Table:
         Column("ratio", "the reference's cost / the method's cost"),
         Column("evaluations", "number of evaluated traces"),
         Column("seconds", "time of the search, from the program's bytes to the trace"),
-        Column("trace", "number of entries; opens to show them"),
+        Column("trace", "number of entries, which opens to show them; or the failure", has_texts=True),
     ]
     names = list(dict.fromkeys(row.program for row in rows))
     labels = dict(zip(names, distinct_labels(names), strict=True))

@@ -88,10 +88,10 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """Read a log that JsonLines wrote, without a last line that was cut off.
 
     Raises:
-        InputError: there is no such file, or a line other than the last is not a JSON object.
+        InputError: the file does not exist, or a line other than the last is not a JSON object.
     """
     if not path.exists():
-        raise InputError(f"{path}: there is no such file; expected the {LOG} of burnish train")
+        raise InputError(f"{path}: expected an existing {LOG} of burnish train")
     return read_json_lines(path, partial(json_object, what="a line of a training log"), appended=True)
 
 
@@ -232,7 +232,7 @@ def plot_log(log: Path, picture: Path) -> None:
 
     Raises:
         MissingTool: matplotlib is not installed.
-        InputError: there is no such log.
+        InputError: the log does not exist.
     """
     try:
         from matplotlib.figure import Figure  # not pyplot, which keeps figures and needs a display

@@ -2,6 +2,7 @@
 
 module          read, copy and emit a module; run one pass
 passes          the actions: LLVM's passes and burnish's own, with their parameters
+descriptions    a line on each pass
 origin          where a session's module comes from, and the sizes and run times of its reference
 session         ModuleSession: actions are passes, sites are functions; baselines: clang's own levels
 observations    features, graphs and texts of a module

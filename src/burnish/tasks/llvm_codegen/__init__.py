@@ -13,7 +13,7 @@ from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
+from burnish.tasks.llvm_codegen.actions import ACTIONS, DESCRIPTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
@@ -61,6 +61,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
             title="LLVMCodegen",
             former_title="LlvmCodegen",
         ),
+        descriptions=DESCRIPTIONS,
         threads=True,
     )
 

@@ -72,6 +72,57 @@ ACTIONS: tuple[str, ...] = (
     *(f"noise({seed})" for seed in range(SEEDS)),
 )
 
+_SKIPPED: dict[str, str] = {
+    # Name here -> the work that is left out.
+    "canon-freeze": "moves freeze instructions out of loops",
+    "loop-reduce": "replaces multiplications by a loop's counter with additions",
+    "consthoist": "computes expensive constants once",
+    "partially-inline-libcalls": "computes sqrt by an instruction where possible",
+    "interleaved-access": "turns interleaved loads and stores into shuffles",
+    "x86-partial-reduction": "prepares vector sums for instructions that multiply and add",
+    "codegenprepare": "moves address computations and casts to their uses",
+    "x86-domain-reassignment": "moves integer computations to mask registers",
+    "lrshrink": "moves instructions down to shorten live ranges",
+    "early-tailduplication": "copies small blocks into their predecessors, before registers",
+    "opt-phis": "removes circles of phis and copies",
+    "stack-coloring": "lets variables that do not live together share stack slots",
+    "dead-mi-elimination": "removes unused machine instructions",
+    "early-ifcvt": "turns small branches into conditional moves",
+    "x86-cmov-conversion": "turns slow conditional moves in loops into branches",
+    "early-machinelicm": "moves invariant instructions out of loops, before registers",
+    "machine-cse": "reuses equal machine instructions",
+    "machine-sink": "moves instructions to the blocks that use them",
+    "peephole-opt": "removes redundant copies, extensions and comparisons",
+    "x86-optimize-leas": "reuses address computations (lea)",
+    "x86-cf-opt": "passes arguments by push instead of mov",
+    "x86-avoid-sfb": "splits copies that would block store forwarding",
+    "twoaddressinstruction": "swaps operands to save copies",
+    "machine-scheduler": "orders instructions before register allocation",
+    "stack-slot-coloring": "lets spilled registers share stack slots",
+    "machine-cp": "forwards and removes register copies",
+    "machinelicm": "moves invariant instructions out of loops, after registers",
+    "postra-machine-sink": "moves copies to the blocks that use them, after registers",
+    "shrink-wrap": "saves registers only on the paths that need it",
+    "branch-folder": "merges equal block ends and simplifies branches",
+    "machine-latecleanup": "removes repeated loads of constants and addresses",
+    "tailduplication": "copies small blocks into their predecessors, after registers",
+    "post-RA-sched": "orders instructions after register allocation",
+    "block-placement": "orders the blocks of the function",
+    "x86-execution-domain-fix": "picks integer or float forms of vector instructions",
+    "break-false-deps": "clears registers that an instruction would wait for",
+    "x86-fixup-bw-insts": "widens 8-bit and 16-bit moves to 32 bits",
+    "x86-fixup-leas": "replaces slow lea instructions",
+}
+
+DESCRIPTIONS: dict[str, str] = {
+    DEFAULT: "Remove all decisions here, so that LLVM decides",
+    "outline": "Run LLVM's machine outliner on all functions: repeated code becomes a function",
+    "outline(seldom)": "Run LLVM's machine outliner on blocks that seldom execute",
+    **{f"skip({name})": f"Skip the pass that {text}" for name, text in _SKIPPED.items()},
+    "allocate": "Allocate registers in a random order; {0} is the seed",
+    "noise": "Allocate registers in LLVM's order with noise; {0} is the seed",
+}
+
 RANDOM, NOISY = 1, 2  # values of Priority in native/decisions.h
 
 

@@ -9,7 +9,7 @@ from burnish.core.task import SearchHints, Task, TaskPolicies
 from burnish.llvm.modules import parts
 from burnish.llvm.modules.parts import pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.tasks.llvm_inlining.actions import ACTIONS
+from burnish.tasks.llvm_inlining.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import OBSERVATIONS
 from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
@@ -44,6 +44,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         files=parts.files(options.pipeline),
         checks=parts.checks(),
         shown=replace(parts.SHOWN, title="LLVMInlining", former_title="LlvmInlining"),
+        descriptions=DESCRIPTIONS,
         threads=False,  # forks share their compiles, so one fork may drop a compile that another one uses
     )
 

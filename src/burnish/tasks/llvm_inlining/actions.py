@@ -4,3 +4,7 @@ from __future__ import annotations
 
 ACTIONS = ("leave", "inline")
 LEAVE, INLINE = range(2)
+DESCRIPTIONS = {
+    "leave": "Leave the call that the compiler asks about as a call",
+    "inline": "Inline the call that the compiler asks about",
+}

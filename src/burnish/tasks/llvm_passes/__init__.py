@@ -10,6 +10,7 @@ from burnish.core.errors import InputError
 from burnish.core.task import SearchHints, Setting, Task, TaskSettings
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
+from burnish.llvm.modules.descriptions import DESCRIPTIONS
 from burnish.llvm.modules.objectives import OBJECTIVES, level_for
 from burnish.llvm.modules.observations import OBSERVATIONS
 from burnish.llvm.modules.origin import Options
@@ -62,6 +63,7 @@ def make_task(options: Options = Options()) -> Task:
             parts.checks(), validator=partial(_validator, options.level), commandline=opt_commandline
         ),
         shown=replace(parts.SHOWN, title="LLVMPasses"),
+        descriptions=DESCRIPTIONS,
         threads=True,
     )
 

@@ -11,7 +11,7 @@ from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
-from burnish.tasks.loop_nests.actions import ACTIONS
+from burnish.tasks.loop_nests.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.loop_nests.diagrams import DRAWINGS
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.observations import OBSERVATIONS
@@ -85,6 +85,7 @@ def make_task(threads: int = 1) -> Task:
             listings=(Listing("loop_tree", whole, label="loops"), IR),
             drawings=DRAWINGS,
         ),
+        descriptions=DESCRIPTIONS,
     )
 
 

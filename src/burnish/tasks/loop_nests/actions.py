@@ -33,6 +33,21 @@ ACTIONS = (
 )
 CURSOR = ("up", "down")  # they change no loop
 
+DESCRIPTIONS = {
+    "up": "Move the cursor to the loop before",
+    "down": "Move the cursor to the loop after",
+    "swap_up": "Exchange the loop with the one around it",
+    "swap_down": "Exchange the loop with the one in its body",
+    "split": "Split the loop into two; the inner one has {0} iterations",
+    "merge": "Merge the loop with the loop of the same iterator in its body; undoes a split",
+    "collapse": "Make one loop of the loop and the one in its body",
+    "unroll": "Repeat the loop's body for each iteration",
+    "vectorize": "Run the loop's iterations as vector instructions",
+    "pack": "Copy operand {0}'s part that the loop reads, in the order of the reads, before the loop",
+    "parallel": "Share the loop's iterations among threads",
+    "fuse": "Join the loop with the loop before it",
+}
+
 Result = Tree | None
 """The tree after an action; None if the action is illegal."""
 

@@ -7,7 +7,7 @@ import re
 from burnish.core.listing import Listing, whole
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
-from burnish.tasks.mlir_schedules.actions import ACTIONS
+from burnish.tasks.mlir_schedules.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.mlir_schedules.diagrams import DRAWINGS
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
 from burnish.tasks.mlir_schedules.outputs import describe, emit_shared_object, write_schedule
@@ -59,4 +59,5 @@ TASK = Task(
         drawings=DRAWINGS,
         title="MLIRSchedules",
     ),
+    descriptions=DESCRIPTIONS,
 )

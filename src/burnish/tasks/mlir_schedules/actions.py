@@ -41,3 +41,23 @@ ACTIONS = (
     *(f"unroll({factor})" for factor in UNROLL_FACTORS),
 )
 INDEX = {text: number for number, text in enumerate(ACTIONS)}
+
+DESCRIPTIONS = {
+    "next": "Move the cursor to the op before this one",
+    "done": "End the schedule: move the cursor past the first op",
+    "tile": "Put the op into a loop along iterator {0}, in steps of {1}",
+    "tile_parallel": "Put the op into a loop along iterator {0}, in steps of {1}, for threads",
+    "tile_reduction": "Compute {1} partial sums along iterator {0}, and add them up afterwards",
+    "split": "Split iterator {0} into the largest multiple of {1} and a tail, which becomes its own op",
+    "pad": "Pad iterator {0} with zeros up to a multiple of {1}",
+    "interchange": "Exchange iterators {0} and {1}",
+    "pack": "Copy operand {0} before the {1} innermost loops, in the order of reading",
+    "data_tile": "Store operands in blocks of {0} along the last iterator of the output",
+    "fuse": "Compute the op in the {0} outer loops of the op that reads it",
+    "im2col": "Turn the convolution into a product of matrices",
+    "decompose": "Split a softmax into six ops, or make a window of one row one-dimensional",
+    "fold_unit_dims": "Remove iterators with one value from a window's op",
+    "vectorize": "Compute the tile by vector instructions",
+    "hoist": "Keep values that each iteration reads and writes in registers",
+    "unroll": "Repeat the innermost loop's body {0} times",
+}
