@@ -129,6 +129,7 @@ auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &ll
 void bind_codegen(nb::module_ &m) {
   nb::class_<BackEnd>(m, "BackEnd")
       .def(nb::init<>())
+      .def(nb::init<const BackEnd &>())
       .def_rw("level", &BackEnd::level)
       .def_rw("cpu", &BackEnd::cpu)
       .def_rw("function_sections", &BackEnd::function_sections)
@@ -136,7 +137,8 @@ void bind_codegen(nb::module_ &m) {
       .def_rw("unique_section_names", &BackEnd::unique_section_names)
       .def_rw("address_significance", &BackEnd::address_significance)
       .def_rw("call_site_info", &BackEnd::call_site_info)
-      .def_rw("debugger", &BackEnd::debugger);
+      .def_rw("debugger", &BackEnd::debugger)
+      .def_rw("assembly", &BackEnd::assembly);
   nb::class_<EvictionNetwork>(m, "EvictionNetwork")
       .def(nb::init<std::shared_ptr<const Network>>(), "network"_a)
       .def("scores", &scores_of, "rows"_a, "llvms"_a);

@@ -46,6 +46,7 @@ TargetOptions target_options(const BackEnd &back_end, const Triple &triple) {
   options.UniqueSectionNames = back_end.unique_section_names;
   options.EmitAddrsig = back_end.address_significance && !triple.isOSBinFormatMachO(); // as clang's driver
   options.EmitCallSiteInfo = back_end.call_site_info;
+  options.MCOptions.AsmVerbose = back_end.assembly; // comments name the functions, on every target
   options.DebuggerTuning = debugger_kind(back_end.debugger);
   return options;
 }
@@ -62,8 +63,9 @@ std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHo
   passes.add(createTargetTransformInfoWrapperPass(target->getTargetIRAnalysis()));
   passes.add(new TargetLibraryInfoWrapperPass(copy->ir().getTargetTriple()));
   legacy::PassManagerBase &adding = hook ? hook->begin(copy->ir(), *target, passes) : passes;
-  if (target->addPassesToEmitFile(adding, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
-    throw FatalError("the target cannot emit object files");
+  CodeGenFileType kind = back_end.assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;
+  if (target->addPassesToEmitFile(adding, stream, nullptr, kind, /*DisableVerify=*/true))
+    throw FatalError(back_end.assembly ? "the target cannot emit assembly" : "the target cannot emit object files");
   passes.run(copy->ir());
   return std::string(bytes.data(), bytes.size());
 }

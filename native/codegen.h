@@ -20,6 +20,7 @@ struct BackEnd {
   bool address_significance = true; // the table by which linkers fold equal code
   bool call_site_info = false;      // for debuggers, with debug information only
   std::string debugger;             // "gdb", "lldb", "sce", "dbx" or ""
+  bool assembly = false;            // the same code as text, in the place of an object file
 };
 
 // An extension of a code generation.
@@ -32,7 +33,8 @@ public:
                                                llvm::legacy::PassManagerBase &passes) = 0;
 };
 
-// Returns the object file that clang's back end would write. The module is not changed. Throws PipelineError.
+// Returns the object file, or the assembly, that clang's back end would write. The module is not changed. Throws
+// PipelineError.
 std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook = nullptr);
 
 } // namespace burnish

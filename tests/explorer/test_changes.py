@@ -185,3 +185,22 @@ def test_applied_difference_of_passes_gives_the_second_module(seed: int, steps: 
             lines = applied(before[change.name].lines, change, LISTING.renumbered)
             assert lines == list(after[change.name].lines)
     assert len(found.sections) + found.unchanged == len(before.keys() | after.keys())
+
+
+LIBRARY = "define void @_ZNSt6vectorIiE4sizeEv() {\n  ret void\n}\n"
+
+
+def test_functions_of_the_library_are_counted_and_hidden_on_request() -> None:
+    found = changes(AFTER, BEFORE + LIBRARY, LISTING, library=False)
+    assert [change.name for change in found.sections] == ["_Z3addii"]
+    assert (found.unchanged, found.hidden) == (2, 1)
+    assert changes(AFTER, AFTER + LIBRARY, LISTING).sections[0].title == "std::vector<int>::size()"
+    assert changes(AFTER + LIBRARY, AFTER + LIBRARY, LISTING, library=False).hidden == 1
+
+
+def test_unchanged_line_has_the_text_of_both_states() -> None:
+    (change,) = changes(BEFORE, AFTER, LISTING).sections
+    same = {line.text: line.before for line in change.lines if line.kind == "same" and line.text}
+    assert same["5:"] == "7:"
+    assert same["  %6 = sub i32 %4, %1"] == "  %8 = sub i32 %6, %1"
+    assert same["define i32 @add(int, int)(i32 %0, i32 %1) {"] == ""

@@ -15,7 +15,10 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.registry import load_task
 from burnish.core.session import Session
+from burnish.core.trace import Trace
+from burnish.core.walk import reached as replay
 from burnish.explorer.exploration import Exploration
+from burnish.explorer.state_tree import StateTree
 from burnish.search import Budget
 from burnish.search.problem import Problem
 from burnish.tasks.loop_nests.parsing import parse
@@ -48,6 +51,56 @@ def test_every_task_opens_lists_applies_and_observes(name: str) -> None:
 def matrix() -> Iterator[Exploration]:
     with Exploration(load_task("llvm_passes"), program("matrix.c"), live=2) as exploration:
         yield exploration
+
+
+CHANGES = {
+    "llvm_passes": ("sroa<modify-cfg>",),
+    "llvm_codegen": ("skip(peephole-opt)",),
+    "loop_nests": ("split(8)",),
+    "mlir_schedules": ("matmul#1: tile(0, 4)",),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_task_shows_what_an_action_changed(name: str) -> None:
+    with Exploration(load_task(name), PROGRAMS[name]()) as exploration:
+        tree = StateTree(exploration)
+        trace = CHANGES.get(name) or next(
+            (one.entry,)
+            for one in exploration.legal(exploration.root)
+            if exploration.apply(exploration.root, one.entry).target != exploration.root.digest
+        )
+        assert tree.comparisons.changes((), trace).sections
+        for drawing in list(exploration.task.shown.drawings)[:1]:
+            section = ""
+            if tree.comparisons.drawing(drawing).by_section:
+                section = tree.comparisons.sections((), trace, tree.comparisons.drawing(drawing).observation)[
+                    0
+                ]["name"]
+            picture = tree.comparisons.picture((), trace, drawing, section)
+            assert {box.kind for box in picture.boxes} != {"same"}
+        assert picture.width > 0
+        tree.close()
+
+
+def test_comparison_opens_no_session_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Exploration(load_task("llvm_passes"), program("matrix.c"), live=1) as exploration:
+        tree = StateTree(exploration, "loaded-bytes")
+        first, second = ("mem2reg",), ("mem2reg", "early-cse")
+        tree.visit(second)
+        opened: list[Trace] = []
+
+        def reached(root: Session, trace: Trace) -> Session:
+            opened.append(trace)
+            return replay(root, trace)
+
+        monkeypatch.setattr("burnish.evaluation.states.reached", reached)
+        for _ in range(2):
+            assert tree.comparisons.changes(first, second).sections
+            assert tree.comparisons.site_costs(first)
+            assert tree.comparisons.site_costs(second)
+        assert opened == [first, second]
+        tree.close()
 
 
 def test_equal_digests_are_one_state_with_two_edges_to_it(matrix: Exploration) -> None:

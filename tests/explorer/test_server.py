@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from starlette.testclient import TestClient
 
 from burnish.core.errors import CompilerCrash
+from burnish.core.registry import load_task
+from burnish.explorer import comparisons
+from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import PAGE, make_app
 from burnish.explorer.state_tree import StateTree
 from burnish.search import Budget
+from burnish.tasks.loop_nests.parsing import parse
 from tests.explorer.conftest import TOKEN
 
 SROA = "sroa<modify-cfg>"
@@ -140,6 +146,49 @@ def test_wrong_requests_say_what_was_expected(
     assert said in answer.json()["error"]
 
 
+def test_texts_and_graphs_of_the_task(client: TestClient) -> None:
+    found = client.get("/api/program").json()
+    assert found["texts"] == [{"name": "ir", "label": "IR"}, {"name": "assembly", "label": "assembly"}]
+    assert {"name": "calls", "by_section": False, "text": "ir"} in found["graphs"]
+
+
+def test_changes_of_another_text(client: TestClient) -> None:
+    body = {"since": [], "trace": [SROA], "text": "assembly"}
+    found = client.post("/api/changes", json=body).json()
+    lines = [line for section in found["sections"] for line in section["lines"]]
+    assert any("%rsp" in text for _, text, *_ in lines)
+
+
+def test_graph_of_a_function_by_default_a_changed_one(client: TestClient) -> None:
+    body = {"since": [], "trace": [SROA], "graph": "control flow"}
+    found = client.post("/api/graph", json=body).json()
+    first = found["sections"][0]
+    assert (found["section"], first["kind"]) == (first["name"], "changed")
+    assert {box["kind"] for box in found["picture"]["boxes"]} >= {"changed"}
+    other = client.post("/api/graph", json=body | {"section": "multiply"}).json()
+    assert other["section"] == "multiply"
+    assert other["picture"]["boxes"] != found["picture"]["boxes"]
+    unknown = client.post("/api/graph", json=body | {"section": "no such function"}).json()
+    assert unknown["section"] == found["section"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"graph": "no such graph"}, "it draws control flow, loops, calls"),
+        ({}, "it draws control flow"),
+        ({"graph": 1}, "expected a text"),
+        ({"graph": "calls", "since": None}, "expected a list"),
+    ],
+)
+def test_graph_that_the_task_does_not_draw_is_an_error(
+    client: TestClient, body: dict[str, object], said: str
+) -> None:
+    answer = client.post("/api/graph", json={"since": [], "trace": []} | body)
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+
+
 def test_file_is_sent_as_bytes(client: TestClient) -> None:
     answer = client.post("/api/file", json={"trace": [SROA], "suffix": ".bc"})
     assert answer.headers["content-type"] == "application/octet-stream"
@@ -157,3 +206,47 @@ def test_minimised_trace_is_shorter(client: TestClient) -> None:
     found = client.post("/api/minimize", json={"trace": ["globaldce", SROA, "mem2reg"]}).json()
     assert len(found["trace"]) == 1
     assert found["minimal"]
+
+
+def test_text_that_the_task_does_not_have_is_an_error(client: TestClient) -> None:
+    answer = client.post("/api/changes", json={"since": [], "trace": [], "text": "question"})
+    assert answer.status_code == 400
+    assert "expected ir or assembly" in answer.json()["error"]
+
+
+def test_bytes_of_functions_are_those_of_the_objective(client: TestClient, tree: StateTree) -> None:
+    found = client.post("/api/bytes", json={"since": [], "trace": [SROA]}).json()
+    assert found["objective"] == "loaded-bytes"
+    known = tree.exploration
+    for i, trace in enumerate(((), (SROA,))):
+        state = known.state(trace)
+        costs = {one["name"]: one["bytes"][i] for one in found["functions"] if one["bytes"][i] is not None}
+        assert costs == known.site_costs(state, "loaded-bytes")
+        assert found["whole"][i] == known.cost(state, "loaded-bytes")
+
+
+def test_task_without_bytes_by_function_says_so() -> None:
+    nest = parse("f32 m=4 n=4\nc[m,n] = a[m,n] + b[m,n]").program("sum")
+    with Exploration(load_task("loop_nests"), nest) as exploration:
+        tree = StateTree(exploration)
+        client = TestClient(make_app(tree, TOKEN, 8000), base_url=f"http://127.0.0.1:8000/{TOKEN}")
+        found = client.post("/api/bytes", json={"since": [], "trace": []}).json()
+        assert found == {"missing": "loop_nests-v0 does not divide bytes among functions."}
+        tree.close()
+
+
+def test_crash_of_graphviz_is_an_error_and_the_next_picture_is_drawn(
+    client: TestClient, tree: StateTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"since": [], "trace": [SROA], "graph": "calls"}
+    monkeypatch.setattr(comparisons, "laid_out", abort)
+    answer = client.post("/api/graph", json=body)
+    assert answer.status_code == 409
+    assert "graphviz failed to draw 4 boxes" in answer.json()["error"]
+    monkeypatch.undo()
+    assert client.post("/api/graph", json=body).json()["picture"]["boxes"]
+
+
+def abort(picture: object) -> None:
+    """Die as C code does; a worker calls this."""
+    os.abort()

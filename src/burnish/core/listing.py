@@ -14,6 +14,7 @@ class Section(NamedTuple):
     name: str  # unique in the text, and the site's name if it is a site; "" for the rest of the text
     title: str  # as people read it: demangled, for example
     lines: tuple[str, ...]
+    library: bool = False  # a function of the language's library, which few readers look for
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Listing:
     same. Matched against many lines at once, so `^` needs re.MULTILINE."""
     title: Callable[[str], str] = str
     """Returns a site's name as people read it."""
+    label: str = ""  # among several listings; the observation by default
 
 
 def whole(text: str, details: bool) -> list[Section]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from burnish.core.action import Action
+from burnish.core.diagram import Drawing
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.listing import Listing
 from burnish.core.objective import Objective, Observation, parse_objective
@@ -34,11 +35,18 @@ class Presentation:
     describe: Callable[[Program, Session, Result], str] | None = None
     """Returns a text about a result's state; shown if there is only one result."""
 
-    listing: Listing | None = (
-        None  # the text in which people compare states; None: the first text observation
-    )
+    listings: tuple[Listing, ...] = ()
+    """The texts in which people compare states, the usual one first; (): the first text observation."""
+    drawings: Mapping[str, Drawing] = field(default_factory=dict)
+    """The diagrams in which people compare states, by their titles."""
+
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
     former_title: str = ""  # the title of older Gymnasium ids, which stay valid
+
+    @property
+    def listing(self) -> Listing | None:
+        """The usual text in which people compare states; None if the task names no text."""
+        return self.listings[0] if self.listings else None
 
 
 @dataclass(frozen=True)

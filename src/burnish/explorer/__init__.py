@@ -1,10 +1,12 @@
 """Interactive work on one program: a tree of states, for people and for language models.
 
 changes       the differences of two states' texts
+comparisons   the texts, diagrams and sites' costs of two states
 exports       a state in other forms: commands, results, files
 exploration   the states of one program, each opened again when it is needed
 features      named numbers before and after some actions
 folders       paths that may be read and written
+pictures      two states' diagrams in one picture, laid out by graphviz
 mcp_server    explorations for language models, by the Model Context Protocol
 predictions   a policy's probabilities and predicted costs in one state
 runs          trainings and results on disk

@@ -19,6 +19,10 @@ from burnish.core.listing import Listing, Section
 CONTEXT = 3  # unchanged lines shown around a change, as diff -u shows
 EXACT = 400  # lines; in longer sections, difflib ignores frequent lines as anchors, and so stays fast
 
+Numbers = re.Pattern[str] | None  # see Listing.renumbered
+Step = tuple[Literal["same", "changed"], int, int, int, int]
+"""A run of lines: equal but for numbers, or changed; [start, end) in the first text, then in the second."""
+
 _WORDS = re.compile(r"\w+|\s+|.")
 
 
@@ -29,6 +33,7 @@ class Line(NamedTuple):
     text: str  # as in the text that has it, the second one for an unchanged line; "" if not shown
     marked: tuple[int, int] = (0, 0)  # the columns that differ from the line's counterpart: [from, to)
     stands_for: int = 1  # unchanged lines that this one stands for
+    before: str = ""  # of an unchanged line: the first text's line, if its numbers differ
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,12 @@ class Changes:
 
     sections: tuple[SectionChange, ...]  # in the order of the second text; removed ones last
     unchanged: int  # sections
+    hidden: int = 0  # sections of the language's library that were not compared
 
 
-def changes(first: str, second: str, listing: Listing, *, details: bool = False) -> Changes:
+def changes(
+    first: str, second: str, listing: Listing, *, details: bool = False, library: bool = True
+) -> Changes:
     """Compare two texts of one program.
 
     Args:
@@ -60,11 +68,13 @@ def changes(first: str, second: str, listing: Listing, *, details: bool = False)
         second: The text of the later state.
         listing: How the texts are read.
         details: Compare also the parts that the listing takes for noise.
+        library: Compare also the functions of the language's library.
     """
-    if first == second:
-        return Changes((), len(listing.sections(second, details)))
-    before = {section.name: section for section in listing.sections(first, details)}
-    after = {section.name: section for section in listing.sections(second, details)}
+    both = [listing.sections(text, details) for text in dict.fromkeys((first, second))]
+    before, after = (
+        {one.name: one for one in found if library or not one.library} for found in (both[0], both[-1])
+    )
+    hidden = len({one.name for found in both for one in found if one.library and not library})
     found: list[SectionChange] = []
     for name, section in after.items():
         if name not in before:
@@ -73,24 +83,22 @@ def changes(first: str, second: str, listing: Listing, *, details: bool = False)
             found.append(change)
     unchanged = len(after) - len(found)
     found += [_whole(section, "removed") for name, section in before.items() if name not in after]
-    return Changes(tuple(found), unchanged)
+    return Changes(tuple(found), unchanged, hidden)
 
 
-def compare(first: Section, second: Section, renumbered: re.Pattern[str] | None) -> SectionChange | None:
+def compare(first: Section, second: Section, renumbered: Numbers) -> SectionChange | None:
     """Compare two sections line by line; None if only numbers differ, or nothing."""
     if first.lines == second.lines:
         return None
-    keys = [_substituted(section.lines, renumbered, "") for section in (first, second)]
-    steps = list(_align(*keys))
-    renamed = _counterparts(first.lines, second.lines, steps, renumbered)
-    old = _renamed(first.lines, renamed, renumbered)
+    steps, renamed = alignment(first.lines, second.lines, renumbered)
+    old = with_numbers(first.lines, renamed, renumbered)
     lines: list[Line] = []
     for kind, start, end, low, high in steps:
         parts = first.lines[start:end], old[start:end], second.lines[low:high]
         if kind == "changed":
             lines += _replaced(*parts)
         elif parts[1] == list(parts[2]):
-            lines += [Line("same", now) for now in parts[2]]
+            lines += map(_same, parts[0], parts[2])
         else:
             for before, as_new, now in zip(*parts, strict=True):
                 lines += _pair(before, as_new, now)
@@ -103,9 +111,17 @@ def compare(first: Section, second: Section, renumbered: re.Pattern[str] | None)
     )
 
 
-def applied(first: Sequence[str], change: SectionChange, renumbered: re.Pattern[str] | None) -> list[str]:
+def alignment(
+    first: Sequence[str], second: Sequence[str], renumbered: Numbers
+) -> tuple[list[Step], dict[str, str]]:
+    """Align two texts; return their runs of lines, and the counterparts of the first text's numbers."""
+    steps = list(_align(*(_substituted(lines, renumbered, "") for lines in (first, second))))
+    return steps, _counterparts(first, second, steps, renumbered)
+
+
+def applied(first: Sequence[str], change: SectionChange, renumbered: Numbers) -> list[str]:
     """Apply a section's change to the lines of the first text; return those of the second."""
-    renamed = _renamed(first, change.renamed, renumbered)
+    renamed = with_numbers(first, change.renamed, renumbered)
     lines, position = list[str](), 0
     for line in change.lines:
         if line.kind == "added":
@@ -123,11 +139,8 @@ def _whole(section: Section, kind: Literal["removed", "added"]) -> SectionChange
     return SectionChange(section.name, section.title, kind, added, removed, {}, lines)
 
 
-Step = tuple[Literal["same", "changed"], int, int, int, int]
-
-
 def _align(first: list[str], second: list[str]) -> Iterator[Step]:
-    """Yield runs of lines: equal but for numbers, or changed; [start, end) in both texts."""
+    """Yield the runs of two texts without numbers."""
     start, most = 0, min(len(first), len(second))
     while start < most and first[start] == second[start]:
         start += 1
@@ -146,7 +159,7 @@ def _align(first: list[str], second: list[str]) -> Iterator[Step]:
 
 
 def _counterparts(
-    first: Sequence[str], second: Sequence[str], steps: Sequence[Step], renumbered: re.Pattern[str] | None
+    first: Sequence[str], second: Sequence[str], steps: Sequence[Step], renumbered: Numbers
 ) -> dict[str, str]:
     """Return the numbers' counterparts by votes of the aligned lines: one to one, without equal ones."""
     if not renumbered:
@@ -165,9 +178,8 @@ def _counterparts(
     return {old: new for old, new in chosen.items() if old != new}
 
 
-def _renamed(
-    lines: Sequence[str], renamed: Mapping[str, str], renumbered: re.Pattern[str] | None
-) -> list[str]:
+def with_numbers(lines: Sequence[str], renamed: Mapping[str, str], renumbered: Numbers) -> list[str]:
+    """Return lines with other numbers: those of `renamed`, by the numbers that they have."""
     return _substituted(lines, renumbered if renamed else None, lambda found: renamed.get(found[0], found[0]))
 
 
@@ -187,10 +199,14 @@ def _replaced(before: Sequence[str], renamed: Sequence[str], now: Sequence[str])
     yield from (Line("added", new) for new in now[pairs:])
 
 
+def _same(old: str, new: str) -> Line:
+    return Line("same", new, before="" if old == new else old)
+
+
 def _pair(old: str, renamed: str, new: str) -> list[Line]:
     """Return a removed line and an added line, with marks around the words that differ."""
     if renamed == new:
-        return [Line("same", new)]
+        return [_same(old, new)]
     words, renamed_words, new_words = (_WORDS.findall(text) for text in (old, renamed, new))
     start, most = 0, min(len(renamed_words), len(new_words))
     while start < most and renamed_words[start] == new_words[start]:

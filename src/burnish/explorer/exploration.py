@@ -18,7 +18,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction, InputError, NotMeasurable
+from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
+from burnish.core.recent import Recent
 from burnish.core.reduce import Reduced
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -36,6 +38,8 @@ from burnish.search.space import Evaluation
 from burnish.workers.worker import Limits, Worker
 
 GROWN = 12  # most traces of a search that become states: each is replayed, so more would take long
+TEXTS = 12  # most texts that are kept: of a large module, a text has several megabytes
+SITE_COSTS = 200  # most tables of sites' costs that are kept
 METHOD = "explorer"  # the method in results of explorations
 
 
@@ -104,6 +108,9 @@ class Exploration(AbstractContextManager["Exploration"]):
         self.edges: dict[tuple[str, str], Edge] = {}  # by the state before, and the entry
         self._lock = threading.RLock()
         self._costs: dict[tuple[str, str], float] = {}  # by state and exact objective
+        self._observed: Recent[tuple[str, str], str] = Recent(TEXTS)  # texts, by state and observation
+        self._site_costs: Recent[tuple[str, str], Mapping[str, float]]  # by state and objective
+        self._site_costs = Recent(SITE_COSTS)
         self._measuring = threading.Lock()  # of baselines, which have a worker process of their own
         self._baselines: dict[tuple[str, str], float | None] = {}  # by baseline and objective; None: failed
         self._sandboxes = States(task, program, limits=limits, kept=live)
@@ -115,6 +122,12 @@ class Exploration(AbstractContextManager["Exploration"]):
     def close(self) -> None:
         """End the worker process."""
         self._sandboxes.close()
+
+    @property
+    def listings(self) -> tuple[Listing, ...]:
+        """The texts in which people compare the task's states, the usual one first; () if it has no text."""
+        texts = [name for name, item in self.task.observations.items() if item.kind == "text"]
+        return self.task.shown.listings or tuple(Listing(name, whole) for name in texts[:1])
 
     def state(self, trace: Trace) -> State:
         """Return the state after a trace; its unknown states and edges are added to the tree.
@@ -177,8 +190,16 @@ class Exploration(AbstractContextManager["Exploration"]):
 
     def observe(self, state: State, name: str | None = None) -> Observed:
         """Return an observation of a state: by default the task's first one, or raise UnknownName."""
-        with self._session(state) as session:
-            return session.observe(self.task.observation(name).name)
+        item = self.task.observation(name)
+        key = state.digest, item.name
+        with self._lock:
+            if known := self._observed.get(key):
+                return known
+            with self._session(state) as session:
+                seen = session.observe(item.name)
+            if isinstance(seen, str) and not item.noisy:
+                self._observed.put(key, seen)
+            return seen
 
     def cost(self, state: State, objective: str | None = None) -> float:
         """Return the cost of a state; noisy costs are measured each time.
@@ -210,8 +231,14 @@ class Exploration(AbstractContextManager["Exploration"]):
         goal = self.task.objective(objective)
         if not goal.by_site:
             return {}
-        with self._session(state) as session:
-            return session.site_costs(goal.name, priced=False)
+        key = state.digest, goal.name
+        with self._lock:
+            if (known := self._site_costs.get(key)) is None:
+                with self._session(state) as session:
+                    known = session.site_costs(goal.name, priced=False)
+                if not goal.noisy:
+                    self._site_costs.put(key, known)
+            return known
 
     def baselines(self, objective: str | None = None, names: Iterable[str] = ()) -> dict[str, float]:
         """Return baselines' costs by name, by default of all; measured on first use.

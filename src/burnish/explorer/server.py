@@ -21,10 +21,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from burnish.core.errors import BurnishError, CompilerCrash, InputError
+from burnish.core.errors import BurnishError, CompilerCrash, InputError, NotMeasurable
 from burnish.core.trace import Trace
 from burnish.explorer.exports import suffixes
 from burnish.explorer.features import counted
+from burnish.explorer.pictures import as_json as as_picture
 from burnish.explorer.state_tree import StateTree, as_json, edge_as_json, finite
 
 Answer = Callable[[dict[str, Any]], Any]
@@ -125,6 +126,8 @@ class _Endpoints:
         yield "actions", self.actions
         yield "predictions", self.predictions
         yield "changes", self.changes
+        yield "graph", self.graph
+        yield "bytes", self.bytes
         yield "features", self.features
         yield "exports", self.exports
         yield "file", self.file
@@ -146,6 +149,14 @@ class _Endpoints:
                 "policy": self._tree.predictor.name,
                 "observations": counted(task),
                 "files": suffixes(task),
+                "texts": [
+                    {"name": one.observation, "label": one.label or one.observation}
+                    for one in self._tree.exploration.listings
+                ],
+                "graphs": [
+                    {"name": name, "by_section": one.by_section, "text": one.observation}
+                    for name, one in task.shown.drawings.items()
+                ],
             },
             headers=SECURITY,
         )
@@ -161,19 +172,26 @@ class _Endpoints:
         return as_json(self._tree.visit(_trace(body)))
 
     def actions(self, body: dict[str, Any]) -> Any:
-        listing = self._tree.listing
-        title = listing.title if listing else str
         return [
-            {"entry": one.entry, "site": one.site, "title": title(one.site)}
+            {"entry": one.entry, "site": one.site, "title": self._tree.comparisons.title(one.site)}
             for one in self._tree.actions(_trace(body))
         ]
 
     def changes(self, body: dict[str, Any]) -> Any:
         first, second = _trace(body, "since"), _trace(body)
-        found = self._tree.changes(first, second, details=body.get("details") is True)
-        before, after = (self._tree.site_costs(trace) if found.sections else {} for trace in (first, second))
+        found = self._tree.comparisons.changes(
+            first,
+            second,
+            _text(body, "text"),
+            details=body.get("details") is True,
+            library=body.get("library") is True,
+        )
+        before, after = (
+            self._tree.comparisons.site_costs(trace) if found.sections else {} for trace in (first, second)
+        )
         sections = [
             {
+                "name": change.name,
                 "title": change.title,
                 "kind": change.kind,
                 "added": change.added,
@@ -183,7 +201,52 @@ class _Endpoints:
             }
             for change in found.sections
         ]
-        return {"sections": sections, "unchanged": found.unchanged}
+        return {"sections": sections, "unchanged": found.unchanged, "hidden": found.hidden}
+
+    def graph(self, body: dict[str, Any]) -> Any:
+        """Return the picture of a section, by default the first changed one, and all sections."""
+        first, second, name = _trace(body, "since"), _trace(body), _text(body, "graph")
+        library = body.get("library") is True
+        drawing = self._tree.comparisons.drawing(name)
+        sections = list[dict[str, str]]()
+        section = _text(body, "section")
+        if drawing.by_section:
+            sections = self._tree.comparisons.sections(first, second, drawing.observation, library=library)
+            if section not in {one["name"] for one in sections}:
+                section = next((one["name"] for one in sections), "")
+        picture = self._tree.comparisons.picture(first, second, name, section, library=library)
+        return {"section": section, "sections": sections, "picture": as_picture(picture)}
+
+    def bytes(self, body: dict[str, Any]) -> Any:
+        """Return the functions' bytes before and after, and the program's; or why there are none."""
+        first, second = _trace(body, "since"), _trace(body)
+        known, compared = self._tree.exploration, self._tree.comparisons
+        goal = compared.objective_in_bytes
+        if goal is None:
+            return {"missing": f"{known.task.id} does not divide bytes among functions."}
+        try:
+            costs = [compared.site_costs(trace, goal.name) for trace in (first, second)]
+            wholes = [known.cost(known.state(trace), goal.name) for trace in (first, second)]
+        except NotMeasurable as error:
+            return {"missing": f"This program has no {goal.name}: {error}."}
+        if not all(costs):  # a staged task has them in some of its stages
+            return {"missing": "The functions' bytes are unknown in one of these states."}
+        hidden = set[str]() if body.get("library") is True else compared.library(first, second)
+        names = [name for name in dict.fromkeys([*costs[1], *costs[0]]) if name not in hidden]
+        return {
+            "objective": goal.name,
+            "description": goal.description,
+            "whole": wholes,
+            "hidden": len(hidden & {*costs[0], *costs[1]}),
+            "functions": [
+                {
+                    "name": name,
+                    "title": compared.title(name),
+                    "bytes": [costs[0].get(name), costs[1].get(name)],
+                }
+                for name in names
+            ],
+        }
 
     def predictions(self, body: dict[str, Any]) -> Any:
         """Answer with the policy's name, and its predictions by entry."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from burnish.console.numbers import cost_text
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.listing import Listing, whole
 from burnish.core.texts import observed_text
 from burnish.core.trace import Trace, split_entry
 from burnish.explorer.changes import changes
@@ -141,7 +140,9 @@ class Shell:
     def _diff(self, since: str) -> str:
         if since not in ("", "start"):
             raise InputError(f"diff {since}: expected nothing, or start")
-        listing = self._listing()
+        if not (listings := self.exploration.listings):
+            raise InputError(f"{self.exploration.task.id} has no text observation to compare states by")
+        listing = listings[0]
         first = self.exploration.root if since or not self._trace else self._path[-2]
         texts = [str(self.exploration.observe(state, listing.observation)) for state in (first, self.here)]
         lines: list[str] = []
@@ -151,13 +152,6 @@ class Shell:
                 sign = {"same": "  ", "removed": "- ", "added": "+ "}[line.kind]
                 lines.append(f"{sign}{line.text}" if line.text else f"  ... {line.stands_for} unchanged")
         return "\n".join(lines) or "nothing changed"
-
-    def _listing(self) -> Listing:
-        task = self.exploration.task
-        texts = [name for name, item in task.observations.items() if item.kind == "text"]
-        if not (task.shown.listing or texts):
-            raise InputError(f"{task.id} has no text observation to compare states by")
-        return task.shown.listing or Listing(texts[0], whole)
 
     def _costs(self, _: str) -> str:
         costs = self.exploration.costs(self.here) | {

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
-from burnish.core.listing import Listing, whole
 from burnish.core.reduce import Reduced
 from burnish.core.trace import Trace
-from burnish.explorer.changes import Changes, changes
+from burnish.explorer.comparisons import Comparisons
 from burnish.explorer.exploration import Edge, Exploration, LegalAction, State
 from burnish.explorer.exports import ELSEWHERE, OpenedFile, file_of, texts_of
 from burnish.explorer.features import FeatureChange, changed, counted
@@ -73,6 +72,7 @@ class StateTree:
         self._lock = threading.Lock()
         self._minimizing = threading.Lock()
         self._closed = threading.Event()
+        self.comparisons = Comparisons(exploration, self.goal)
         self.visit(())
 
     def close(self) -> None:
@@ -81,14 +81,8 @@ class StateTree:
         self.trials.stop(CLOSE_SECONDS)
         self.search.stop(CLOSE_SECONDS)
         self.predictor.close()
+        self.comparisons.close()
         self.exploration.close()
-
-    @property
-    def listing(self) -> Listing | None:
-        """The text in which people compare the task's states; None if it has no text."""
-        task = self.exploration.task
-        texts = [name for name, item in task.observations.items() if item.kind == "text"]
-        return task.shown.listing or (Listing(texts[0], whole) if texts else None)
 
     def visit(self, trace: Trace) -> Node:
         """Return the state after a trace; states on the way become nodes. A crash is a node, too.
@@ -123,15 +117,6 @@ class StateTree:
         """Return the applied actions in the order of their first application."""
         return tuple(self.exploration.edges.values())
 
-    def changes(self, first: Trace, second: Trace, *, details: bool = False) -> Changes:
-        """Compare the texts of the states after two traces."""
-        listing, known = self.listing, self.exploration
-        if listing is None:
-            raise InputError(f"{known.task.id} has no text observation to compare states by")
-        states = known.state(first), known.state(second)
-        texts = [str(known.observe(state, listing.observation)) for state in states]
-        return changes(texts[0], texts[1], listing, details=details)
-
     def features(self, first: Trace, second: Trace, name: str = "") -> list[FeatureChange]:
         """Compare an observation of the states after two traces, by default the first of `counted`.
 
@@ -155,10 +140,6 @@ class StateTree:
         """Return the state after a trace as a file: see file_of."""
         known = self.exploration
         return file_of(known, known.state(trace), suffix, self.goal.name, self.opened)
-
-    def site_costs(self, trace: Trace) -> Mapping[str, float]:
-        """Return the sites' costs after a trace; {} if sites have no costs of their own."""
-        return self.exploration.site_costs(self.exploration.state(trace), self.goal.name)
 
     def baselines(self) -> dict[str, float]:
         """Measure the baselines of the task's tables, without those that this program does not have."""

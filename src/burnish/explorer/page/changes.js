@@ -1,17 +1,46 @@
-// What changed between two states.
+// What changed between two states: the choices, and the view of texts.
 
+import { drawBytes } from "./bytes.js";
 import { $, element, number, say } from "./draw.js";
+import { drawGraph, wantedGraph } from "./graph.js";
 import { ask, page } from "./state.js";
+import { tabs } from "./tabs.js";
 
+let view = "text-view", pinned = null, found = null;
+let turn = 0; // of questions: answers to earlier ones are dropped
+
+// Asks for the shown view's data, and draws it if the state is still wanted.
 export async function compare(wanted = () => true) {
-  const trace = page.here.trace;
-  const since = $("since").value === "start" ? [] : trace.slice(0, -1);
-  const found = await ask("changes", { trace, since, details: $("details").checked });
-  if (wanted()) drawChanges(found, trace.length);
+  const mine = ++turn, trace = page.here.trace;
+  const since = { start: [], pinned: pinned ?? [], parent: trace.slice(0, -1) }[$("since").value];
+  const both = { trace, since, library: $("library").checked };
+  const [name, more] = {
+    "text-view": ["changes", { text: $("text-choice").value, details: $("details").checked }],
+    "graph-view": ["graph", wantedGraph()],
+    "bytes-view": ["bytes", {}],
+  }[view];
+  const answer = name === "graph" && !page.program.graphs.length ? null : await ask(name, { ...both, ...more });
+  if (!wanted() || mine !== turn) return;
+  found = answer;
+  $("change-count").textContent = "";
+  draw(JSON.stringify(trace) === JSON.stringify(since));
 }
 
-function drawChanges(found, steps) {
-  const parts = found.sections.map((section, i) => {
+function draw(alone = false) {
+  if (view === "text-view") drawTexts(found, alone);
+  else if (view === "graph-view") drawGraph(found);
+  else drawBytes(found);
+}
+
+// True if a function passes the filter: all words are parts of its name.
+export function passes(title) {
+  const words = $("function-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  return words.every((word) => title.toLowerCase().includes(word));
+}
+
+function drawTexts(found, alone) {
+  const sections = found.sections.filter((section) => passes(section.title)).sort((a, b) => !a.name - !b.name); // the rest is last
+  const parts = sections.map((section, i) => {
     const summary = element("summary", {}, section.title,
       element("span", { class: "plus" }, section.added ? `+${section.added}` : ""),
       element("span", { class: "minus" }, section.removed ? `−${section.removed}` : ""));
@@ -19,24 +48,78 @@ function drawChanges(found, steps) {
     if (before !== null && after !== null)
       summary.append(element("span", { class: "cost" }, before === after ? `${number(after)} ${page.program.unit}` : `${number(before)} → ${number(after)} ${page.program.unit}`));
     const details = element("details", {}, summary);
-    const fill = () => details.open && details.children.length === 1 && details.append(element("pre", {}, ...section.lines.map(drawLine)));
+    const drawn = $("sides").checked ? drawSides : drawLines;
+    const fill = () => details.open && details.children.length === 1 && details.append(drawn(section.lines));
     details.addEventListener("toggle", fill);
-    details.open = i < 2;
+    details.open = section.name ? i < 2 : !i;
     fill();
     return details;
   });
-  if (!parts.length)
-    parts.push(element("p", { class: "empty" }, steps ? "Nothing changed." : "This is the program as it was opened. Apply an action to see what it changes."));
+  if (!parts.length) {
+    const text = found.sections.length ? "No changed function matches the filter."
+      : alone ? "Both states are the same. Apply an action to see what it changes." : "Nothing changed in this text.";
+    parts.push(element("p", { class: "empty" }, text));
+  }
   $("change-list").replaceChildren(...parts);
-  $("change-count").textContent = steps ? `${found.sections.length} changed, ${found.unchanged} unchanged` : "";
+  const counts = [`${found.sections.length} changed`, `${found.unchanged} unchanged`];
+  if (found.hidden) counts.push(`${found.hidden} of the library hidden`);
+  $("change-count").textContent = counts.join(", ");
 }
 
-function drawLine([kind, text, [from, to], count]) {
+export const drawLines = (lines) => element("pre", {}, ...lines.map((line) => drawLine(line, true)));
+
+function drawLine([kind, text, [from, to], count], signed) {
   if (kind === "same" && !text) return element("span", { class: "skipped" }, `  ⋯ ${count} unchanged`);
-  const sign = { same: "  ", removed: "− ", added: "+ " }[kind];
+  const sign = signed ? { same: "  ", removed: "− ", added: "+ " }[kind] : "";
   const parts = to > from ? [text.slice(0, from), element("mark", {}, text.slice(from, to)), text.slice(to)] : [text];
   return element("span", { class: kind }, sign, ...parts);
 }
 
-$("since").addEventListener("change", () => compare().catch((error) => say(error.message)));
-$("details").addEventListener("change", () => compare().catch((error) => say(error.message)));
+// Two columns: a removed line is beside the added line at the same place of its change.
+function drawSides(lines) {
+  const cells = [];
+  const blank = () => element("span", { class: "blank" });
+  for (let i = 0; i < lines.length;) {
+    const [kind, text, mark, count, before] = lines[i];
+    if (kind === "same") {
+      cells.push(drawLine([kind, before || text, mark, count], false), drawLine(lines[i], false));
+      i++;
+      continue;
+    }
+    const removed = [], added = [];
+    while (i < lines.length && lines[i][0] === "removed") removed.push(lines[i++]);
+    while (i < lines.length && lines[i][0] === "added") added.push(lines[i++]);
+    for (let row = 0; row < Math.max(removed.length, added.length); row++)
+      cells.push(...[removed[row], added[row]].map((line) => (line ? drawLine(line, false) : blank())));
+  }
+  return element("pre", { class: "sides" }, ...cells);
+}
+
+// The choices
+
+const again = () => page.here && compare().catch((error) => say(error.message));
+
+export function prepareChanges() {
+  const options = (list, text) => list.map((one) => element("option", { value: one.name }, text(one)));
+  $("text-choice").replaceChildren(...options(page.program.texts, (one) => one.label));
+  $("text-choice").hidden = page.program.texts.length < 2;
+  $("graph-choice").replaceChildren(...options(page.program.graphs, (one) => one.name));
+  tabs($("views"), (id) => { [view, found] = [id, null]; again(); });
+}
+
+for (const id of ["since", "library", "text-choice", "details", "graph-choice", "graph-section"])
+  $(id).addEventListener("change", again);
+for (const [id, kind] of [["sides", "change"], ["function-filter", "input"]])
+  $(id).addEventListener(kind, () => found && draw());
+$("pin").addEventListener("click", () => {
+  pinned = page.here.trace;
+  const option = $("since").querySelector("[value=pinned]");
+  option.disabled = false;
+  option.textContent = pinned.length ? `step ${pinned.length}: ${pinned.at(-1).slice(0, 24)}` : "the pinned start";
+  $("since").value = "pinned";
+  again();
+});
+export const showText = (title) => {
+  $("function-filter").value = title;
+  $("text-tab").click();
+};

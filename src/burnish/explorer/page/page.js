@@ -1,7 +1,7 @@
 // The page of burnish explore. The address' fragment is the trace of the shown state, as JSON.
 
 import { applyChosen, choose, drawActions, drawEffects, drawPredictions, drawSites, filterNothing, toggleTrials } from "./actions.js";
-import { compare } from "./changes.js";
+import { compare, prepareChanges } from "./changes.js";
 import { $, change, element, number, say } from "./draw.js";
 import { openExports } from "./exports.js";
 import { drawFigures, drawNews, startFigures } from "./figures.js";
@@ -116,6 +116,7 @@ function toggleSearch() {
 
 document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target === $("function-filter")) return;
   const field = event.target.closest("input, select, summary, button, a");
   const typing = event.target === $("filter");
   if (event.key === "Escape" && typing) return filterNothing();
@@ -175,5 +176,6 @@ $("minimize").hidden = !page.program.exact;
 startFigures();
 tabs(document.querySelector("nav"), () => page.here && drawTree());
 askBaselines().catch((error) => say(error.message));
+prepareChanges();
 await open();
 listen();

@@ -7,6 +7,8 @@ origin          where a session's module comes from, and the sizes and run times
 session         ModuleSession: actions are passes, sites are functions; baselines: clang's own levels
 observations    features, graphs and texts of a module
 objectives      the objectives, their limits, and the expected slowdown
+listing         the IR and the assembly as people read them, function by function
+diagrams        control flow, loops and calls of the IR, as people read them
 debug_info      removal of debug information before a search, and its return
 parts           the parts of a Task that all LLVM tasks share: files, outputs, checks, settings
 """

@@ -1,4 +1,4 @@
-"""A module's text as people read it: a section for each function, without metadata, with demangled names."""
+"""A module's IR and assembly as people read them: a section for each function, with demangled names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache
 from burnish.core.listing import Listing, Section
 
 REST = "globals and declarations"
+DATA = "data"
 
 _DEFINED = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\(')
 _ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
@@ -21,6 +22,17 @@ _NOISE = re.compile(
     r"|\s+; preds = .*"
 )
 _NOISY = re.compile(r"[!#;]")
+_LIBRARY = re.compile(r"_{1,2}Z+N?[VKR]*(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")  # std, and its abbreviations
+
+# of assembly, by LLVM's comments, which every target writes with its own sign
+_BEGIN = re.compile(r"-- Begin function (.+)")
+_END = "-- End function"
+_COMMENT = re.compile(r"(?:^|\s+)(?:#|##|//|@|;)(?: .*|$)")
+_SYMBOL = re.compile(r"(?<!\w)_{1,2}Z\w+")
+_DIRECTIVE = re.compile(r"\s*\.[a-z]")
+_CONTENT = re.compile(r"\s*\.(?:ascii|asciz|string|byte|[248]byte|short|value|int|long|quad|zero|l?comm)\b")
+_MARKER = re.compile(r"\.?L(?:func_(?:begin|end)|tmp|cfi)\d+:")  # labels to which only directives refer
+_LOCAL = re.compile(r"(?<![\w.])(?:\.L[A-Za-z_]*|L(?:BB|JTI|CPI|func_end|tmp))\d+(?:_\d+)?\b")
 
 
 def sections(text: str, details: bool) -> list[Section]:
@@ -42,9 +54,45 @@ def sections(text: str, details: bool) -> list[Section]:
             plain = _NOISE.sub("", line) if _NOISY.search(line) else line
             lines.append(_MANGLED.sub(_demangled, plain) if "@_" in plain else plain)
         if body is not None and line == "}":
-            found.append(Section(name, demangle(name), tuple(body)))
+            found.append(_function(name, body))
             body = None
     return [Section("", REST, tuple(rest)), *found]
+
+
+def assembly_sections(text: str, details: bool) -> list[Section]:
+    """Split assembly into its functions; the data comes first.
+
+    Without `details`, directives that lay out no data, comments and debug labels are left out, and names
+    demangled.
+    """
+    rest: list[str] = []
+    found: list[Section] = []
+    lines, name = rest, ""
+    for line in text.splitlines():
+        if begin := _BEGIN.search(line):
+            lines, name = [], begin[1].strip()
+        if details:
+            lines.append(line)
+        elif plain := plain_assembly(line):
+            lines.append(plain)
+        if _END in line and lines is not rest:
+            found.append(_function(name, lines))
+            lines = rest
+    return [Section("", DATA, tuple(rest)), *found]
+
+
+def plain_assembly(line: str) -> str:
+    """Return a line of assembly as people read it; "" for a directive that lays out no data."""
+    plain = line if '"' in line else _COMMENT.sub("", line)  # a string may have a comment's sign
+    if _MARKER.match(plain) or (
+        _DIRECTIVE.match(plain) and not plain.endswith(":") and not _CONTENT.match(plain)
+    ):
+        return ""
+    return _SYMBOL.sub(_demangled, plain).expandtabs(8)
+
+
+def _function(name: str, lines: list[str]) -> Section:
+    return Section(name, demangle(name), tuple(lines), library=bool(_LIBRARY.match(name)))
 
 
 @cache
@@ -87,4 +135,5 @@ def _demangler() -> Callable[[str], str] | None:
     return demangler
 
 
-LISTING = Listing("ir", sections, re.compile(r"(?<=%)\d+\b|^\d+(?=:)", re.MULTILINE), demangle)
+LISTING = Listing("ir", sections, re.compile(r"(?<=%)\d+\b|^\d+(?=:)", re.MULTILINE), demangle, "IR")
+ASSEMBLY = Listing("assembly", assembly_sections, _LOCAL, demangle)

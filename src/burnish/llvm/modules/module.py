@@ -52,6 +52,14 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
         return module.emit_object(level, cpu)
 
 
+def emit_assembly(module: _native.Module, level: str, cpu: str) -> str:
+    """Return the code of `emit_object` as assembly, with LLVM's comments."""
+    back_end = _native.BackEnd()
+    back_end.level, back_end.cpu, back_end.assembly = level, cpu, True
+    with _code_generation(module):
+        return module.emit_object(back_end).decode(errors="replace")
+
+
 def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
     """Return the object file of `emit_object` with facts about its code, such as run times."""
     back_end = _native.BackEnd()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.objective import Observation
 from burnish.core.view import Observed
+from burnish.llvm.modules.module import emit_assembly
 from burnish.llvm.modules.passes import ACTIONS
 from burnish.llvm.representations.graph import (
     BLOCK_COLUMNS,
@@ -93,17 +94,21 @@ OBSERVATIONS: dict[str, Observation] = {
             high=SIZE - 1,
         ),
         Observation("ir", "The module as LLVM IR text", kind="text"),
+        Observation("assembly", "The machine code of the object file, as assembly", kind="text"),
         Observation("bitcode", "The module as bitcode with use-list orders", kind="bytes"),
     )
 }
 
 
-def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
+def observe(module: _native.Module, space: str, applied: list[int], level: str, cpu: str) -> Observed:
     """Compute one of OBSERVATIONS; `applied` holds the indices of the actions so far.
 
     Raises:
         KeyError: `space` is not in OBSERVATIONS.
+        InputError, NotMeasurable: there is no such CPU, or no back end for the module's target.
     """
+    if space == "assembly":
+        return emit_assembly(module, level, cpu)
     if space != "trace":
         return _OBSERVERS[space](module)
     row = np.zeros(TRACE_LENGTH, dtype=np.int64)

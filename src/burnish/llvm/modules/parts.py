@@ -15,7 +15,8 @@ from burnish.core.session import Session
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskSettings
 from burnish.core.validator import Validator
 from burnish.llvm.modules.debug_info import without_debug_info
-from burnish.llvm.modules.listing import LISTING
+from burnish.llvm.modules.diagrams import DRAWINGS
+from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.module import without_unwind_tables
 from burnish.llvm.modules.objectives import level_for, within_limits
 from burnish.llvm.run.check import object_behaviour
@@ -25,7 +26,11 @@ LANGUAGE = "llvm"
 NO_TIME = "-mno-incremental-linker-compatible"  # leaves the time of creation out of COFF objects
 
 SHOWN = Presentation(
-    ("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}", listing=LISTING
+    ("ir-instructions", "loaded-bytes", "text-bytes"),
+    ("O0", "Oz", "O3"),
+    label="-{}",
+    listings=(LISTING, ASSEMBLY),
+    drawings=DRAWINGS,
 )
 
 SPEED_LIMIT = "speed-limit"

@@ -100,7 +100,7 @@ class ModuleSession(Session):
         if space == "opcode-counts":
             return self.opcode_counts().copy()
         try:
-            return observe(self.module, space, self._applied)
+            return observe(self.module, space, self._applied, self.options.level, self.options.cpu)
         except KeyError:
             raise UnknownName.among("observation", space, OBSERVATIONS) from None
 

@@ -9,6 +9,8 @@ from burnish.core.program import Program
 from burnish.core.task import Opener, SearchHints, Task, TaskPolicies
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
+from burnish.llvm.modules.diagrams import DRAWINGS
+from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
 from burnish.tasks.llvm_codegen.actions import ACTIONS, DESCRIPTIONS, LIST_VERSION
@@ -54,6 +56,8 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         shown=replace(
             parts.SHOWN,
             objectives=("loaded-bytes", "text-bytes"),
+            listings=(ASSEMBLY, LISTING),
+            drawings={name: DRAWINGS[name] for name in ("machine code", *DRAWINGS)},
             title="LLVMCodegen",
             former_title="LlvmCodegen",
         ),

@@ -122,6 +122,14 @@ class Generations:
         """
         return self._generate(decided, evict, seed, log=True)
 
+    def assembly(self, decided: Decided) -> str:
+        """Return the code under some decisions as assembly.
+
+        Raises:
+            CompilerCrash, InputError: see `generate`.
+        """
+        return self._made(decided, None, assembly=True).object.decode(errors="replace")
+
     def executed_costs(self, decided: Decided) -> ExecutedCosts:
         """Return the executed costs of the program's runs if LLVM decides all evictions.
 
@@ -162,15 +170,19 @@ class Generations:
         seed: int | None = None,
         log: bool = False,
         counts: NDArray[np.uint64] | None = None,
+        assembly: bool = False,
     ) -> _native.Generated:
-        module = self.opened.module
+        module, back_end = self.opened.module, self._back_end
         assert len(self.opened.trace) == self._entries, "the module was changed after it was opened"
         decisions = {name: one.native() for name, one in decided.functions}
         decisions[""] = decided.others.native()
+        if assembly:
+            back_end = _native.BackEnd(back_end)
+            back_end.assembly = True
         try:
             return _native.generate_code(
                 module,
-                self._back_end,
+                back_end,
                 decisions,
                 outline=decided.outline,
                 scores=True,

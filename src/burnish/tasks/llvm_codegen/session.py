@@ -158,6 +158,8 @@ class CodegenSession(Session):
                 return "\n".join(self.evictions().functions)
             case "object":
                 return self.object_code()
+            case "assembly":
+                return self.generations.assembly(self.decided())
         if space not in OF_MODULE:
             raise UnknownName.among("observation", space, OBSERVATIONS)
         return self.opened.observe(space)

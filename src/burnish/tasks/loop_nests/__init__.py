@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 
@@ -11,6 +12,7 @@ from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS, DESCRIPTIONS
+from burnish.tasks.loop_nests.diagrams import DRAWINGS
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.observations import OBSERVATIONS
 from burnish.tasks.loop_nests.outputs import describe, write_ir, write_loops, write_picture
@@ -21,6 +23,7 @@ from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
 MOST_THREADS = 1024
+IR = Listing("ir", whole, re.compile(r"(?<=[a-z]\.)\d+\b"), label="IR")
 SETTINGS = (
     Setting("threads", "threads that share outermost loops; default: 1, which shares no loop", metavar="N"),
 )
@@ -76,7 +79,12 @@ def make_task(threads: int = 1) -> Task:
             variants={"other-extents": _other_extents},
         ),
         checks=Checks(behaviour, toolchain=_toolchain),
-        shown=Presentation(("seconds",), describe=describe, listing=Listing("loop_tree", whole)),
+        shown=Presentation(
+            ("seconds",),
+            describe=describe,
+            listings=(Listing("loop_tree", whole, label="loops"), IR),
+            drawings=DRAWINGS,
+        ),
         descriptions=DESCRIPTIONS,
     )
 

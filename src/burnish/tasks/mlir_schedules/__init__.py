@@ -8,6 +8,7 @@ from burnish.core.listing import Listing, whole
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.tasks.mlir_schedules.actions import ACTIONS, DESCRIPTIONS
+from burnish.tasks.mlir_schedules.diagrams import DRAWINGS
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
 from burnish.tasks.mlir_schedules.outputs import describe, emit_shared_object, write_schedule
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
@@ -16,6 +17,8 @@ from burnish.tasks.tensors.c_interface import emit_header, emit_object
 from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 
 __all__ = ["TASK"]
+
+NAMES = re.compile(r"(?<=%)\w+|(?<=#)map\d*\b")  # of values and of maps, which MLIR gives anew in each text
 
 
 def _source() -> ProgramSource:
@@ -49,7 +52,11 @@ TASK = Task(
     shown=Presentation(
         ("seconds",),
         describe=describe,
-        listing=Listing("module", whole, re.compile(r"(?<=%)\w+")),
+        listings=(
+            Listing("module", whole, NAMES, label="MLIR"),
+            Listing("schedule", whole, NAMES),
+        ),
+        drawings=DRAWINGS,
         title="MLIRSchedules",
     ),
     descriptions=DESCRIPTIONS,
