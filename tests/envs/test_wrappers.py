@@ -51,7 +51,7 @@ def test_forks_need_the_environment_itself() -> None:
 
 def test_the_terminal_action_ends_and_changes_nothing() -> None:
     env = TerminalAction(Env(TASK, counters("a=8"), limits=None))
-    assert env.reset()[1]["mask"].tolist() == [*env.unwrapped.action_masks(), True]
+    assert env.reset()[1]["mask"].tolist() == [*env.unwrapped.action_masks(), True]  # type: ignore[attr-defined]
     assert env.step(HALVE)[1] == pytest.approx(math.log(9 / 5))
     observed, reward, terminated, truncated, info = env.step(env.end)
     assert (list(observed), reward, terminated, truncated) == ([4, 0, 0, 0], 0.0, True, False)
@@ -67,7 +67,7 @@ def test_the_terminal_action_pays_an_episode_that_is_paid_at_its_end(tmp_path: o
 
 
 def test_gymnasium_accepts_the_terminal_action() -> None:
-    class AnyAction(gymnasium.ActionWrapper):  # type: ignore[type-arg]
+    class AnyAction(gymnasium.ActionWrapper):
         def action(self, action: int) -> int:
             legal = np.flatnonzero(env.action_masks())
             return int(legal[action % len(legal)])

@@ -127,7 +127,7 @@ class _Endpoints:
         yield "predictions", self.predictions
         yield "changes", self.changes
         yield "graph", self.graph
-        yield "bytes", self.bytes
+        yield "bytes", self.site_bytes
         yield "features", self.features
         yield "exports", self.exports
         yield "file", self.file
@@ -217,7 +217,7 @@ class _Endpoints:
         picture = self._tree.comparisons.picture(first, second, name, section, library=library)
         return {"section": section, "sections": sections, "picture": as_picture(picture)}
 
-    def bytes(self, body: dict[str, Any]) -> Any:
+    def site_bytes(self, body: dict[str, Any]) -> Any:
         """Return the functions' bytes before and after, and the program's; or why there are none."""
         first, second = _trace(body, "since"), _trace(body)
         known, compared = self._tree.exploration, self._tree.comparisons
