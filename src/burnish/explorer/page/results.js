@@ -13,9 +13,9 @@ const COLUMNS = [
   { name: "objective", title: "Objective", kind: "wide long" },
   { name: "method", title: "Method", kind: "wide" },
   { name: "budget", title: "Budget", kind: "wide" },
-  { name: "cost", title: "Cost", kind: "figure", text: (row) => (row.cost === null ? "–" : all(Number(row.cost.toPrecision(6)))) },
-  { name: "ratio", title: "Ratio", kind: "figure", text: (row) => (row.ratio === null ? "–" : row.ratio.toFixed(3)) },
-  { name: "steps", title: "Steps", kind: "figure", text: (row) => (row.is_baseline ? "–" : row.fallback ? "kept" : String(row.steps)) },
+  { name: "cost", title: "Cost", kind: "number", text: (row) => (row.cost === null ? "–" : all(Number(row.cost.toPrecision(6)))) },
+  { name: "ratio", title: "Ratio", kind: "number", text: (row) => (row.ratio === null ? "–" : row.ratio.toFixed(3)) },
+  { name: "steps", title: "Steps", kind: "number", text: (row) => (row.is_baseline ? "–" : row.fallback ? "kept" : String(row.steps)) },
   { name: "verified", title: "Verified", kind: "" },
 ];
 const OPTIONAL = ["file", "objective", "method", "budget"]; // shown if the rows differ in it
