@@ -99,7 +99,7 @@ def section_changes(
     for name, section in after.items():
         if name not in before:
             found.append(_whole(section, "added"))
-        elif most is not None and len(found) >= most and _differ(before[name], section, renumbered):
+        elif most is not None and len(found) >= most and differ(before[name], section, renumbered):
             found.append(SectionChange(name, section.title, "changed", 0, 0, {}, None))
         elif change := compare(before[name], section, renumbered):
             found.append(change)
@@ -155,7 +155,7 @@ def applied(first: Sequence[str], change: SectionChange, renumbered: Numbers) ->
     return lines
 
 
-def _differ(first: Section, second: Section, renumbered: Numbers) -> bool:
+def differ(first: Section, second: Section, renumbered: Numbers) -> bool:
     """Return whether two sections differ in more than numbers; False is uncertain."""
     if len(first.lines) != len(second.lines):
         return True

@@ -13,7 +13,7 @@ from burnish.core.recent import Recent
 from burnish.core.trace import Trace
 from burnish.explorer.changes import Changes, section_changes
 from burnish.explorer.exploration import Exploration
-from burnish.explorer.pictures import Picture, cut, laid_out, merged, without
+from burnish.explorer.pictures import Picture, laid_out, merged, without
 from burnish.workers.worker import Limits, Worker
 
 LAYOUT_SECONDS = 20.0  # for a picture; the largest ones take 2
@@ -86,7 +86,7 @@ class Comparisons:
             both = [without(diagram, hidden) for diagram in both]
         if not any(diagram.blocks for diagram in both):
             raise InputError(f"neither state has {section or 'anything'!r} to draw as {name!r}")
-        drawn = cut(merged(both[0], both[1], drawing, listing.renumbered if listing else None))
+        drawn = merged(both[0], both[1], drawing, listing.renumbered if listing else None)
         try:
             with self._drawing:
                 laid: Picture = self._layouts.call(laid_out, drawn)
