@@ -2,14 +2,15 @@
 
     python benchmarks/explorer_pictures.py [docs] [--only explorer_loop_nests ...]
 
-For each picture, `burnish explore` opens a program of this folder, a search runs for SECONDS from it, and the page
-shows the best state that the search has found. Programs and searches are the same in each run; speed decides how
-many states a search reaches. Pictures are reduced to COLORS colors, so that each is below 150 KB.
+For each picture, `burnish explore` opens a program, a search runs for SECONDS from it, and the page shows the
+best state that the search has found. How many states a search reaches depends on the machine's speed.
+Pictures are reduced to COLORS colors, so that each is below 150 KB.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 BURNISH = Path(sys.executable).parent / "burnish"
 CHROMIUM = "/usr/bin/chromium"
 SECONDS = 12  # of a search; a third of the page's own limit
-COLORS = 128  # of a picture: text and its edges need no more
+COLORS = 256  # of a picture; the method keeps rare colors, such as those of a few states
 PATIENCE_MS = 120_000
 OPEN_BEST = """async () => {
     const { go, seen } = await import('./state.js');
@@ -37,7 +38,7 @@ OPEN_BEST = """async () => {
 
 @dataclass(frozen=True)
 class Picture:
-    """A page to draw: the words after `burnish explore`, the tabs to open, and the browser's width in pixels."""
+    """A page to draw: words of `burnish explore`, tabs to open, the browser's width in pixels."""
 
     name: str
     words: tuple[str, ...]
@@ -51,18 +52,24 @@ PICTURES = (
     Picture("explorer", PASSES),
     Picture("explorer_narrow", PASSES, ("Changes",), 390, "dark"),
     Picture("explorer_graph", PASSES, ("Graph", "Features")),
-    Picture("explorer_llvm_inlining", ("tests/data/classes.cpp", "--task", "llvm_inlining"), ("Text", "Search")),
+    Picture(
+        "explorer_llvm_inlining", ("tests/data/classes.cpp", "--task", "llvm_inlining"), ("Text", "Search")
+    ),
     Picture("explorer_llvm_codegen", ("tests/data/matrix.c", "--task", "llvm_codegen"), ("Bytes", "Search")),
     Picture("explorer_loop_nests", ("matmul:64x64x64", "--task", "loop_nests"), ("Graph", "Search")),
-    Picture("explorer_mlir_schedules", ("matmul-bias-relu:128x64x64", "--task", "mlir_schedules"), ("Text", "Search")),
+    Picture(
+        "explorer_mlir_schedules",
+        ("matmul-bias-relu:128x64x64", "--task", "mlir_schedules"),
+        ("Text", "Search"),
+    ),
 )
 
 
 @contextmanager
-def served(words: Sequence[str]) -> Iterator[str]:
-    """Run `burnish explore` with the words; yield the page's address."""
+def served(words: Sequence[str], folder: Path = ROOT) -> Iterator[str]:
+    """Run `burnish explore` with the words in the folder; yield the page's address."""
     command = [str(BURNISH), "explore", *words, "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout
         try:
             yield process.stdout.readline().strip()
@@ -108,12 +115,15 @@ def draw(browser: Browser, picture: Picture, out: Path) -> None:
 
 def draw_results(browser: Browser, out: Path) -> None:
     """Write the picture of finished runs: results of the programs of tests/data."""
-    with tempfile.TemporaryDirectory() as folder:
-        results = f"{folder}/results.jsonl"
-        programs = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "data").glob("*.c"))
-        budget = ["--budget", "40 evaluations", "--result", results]
-        subprocess.run([BURNISH, "optimize", *programs, *budget], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        with served([results]) as address:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)  # gets the programs' objects, too
+        for source in sorted((ROOT / "tests" / "data").glob("*.c")):
+            shutil.copy(source, folder)
+        programs = sorted(path.name for path in folder.glob("*.c"))
+        options = ["--budget", "40 evaluations", "--result", "results.jsonl"]
+        command = [BURNISH, "optimize", *programs, *options]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        with served(["results.jsonl"], folder) as address:
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.goto(address)
             page.locator("#rows tbody tr").first.click()
@@ -125,7 +135,7 @@ def draw_results(browser: Browser, out: Path) -> None:
 def save(page: Page, path: Path) -> None:
     """Save a screenshot with COLORS colors."""
     image = Image.open(BytesIO(page.screenshot())).convert("RGB")
-    image.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} KB", flush=True)
 
 
