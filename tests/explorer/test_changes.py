@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.listing import Listing, Section, whole
-from burnish.explorer.changes import Line, applied, changes, compare
+from burnish.explorer.changes import Line, applied, changes, compare, section_changes
 from burnish.llvm.modules.listing import LISTING, demangle, sections
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import program
@@ -204,3 +204,18 @@ def test_unchanged_line_has_the_text_of_both_states() -> None:
     assert same["5:"] == "7:"
     assert same["  %6 = sub i32 %4, %1"] == "  %8 = sub i32 %6, %1"
     assert same["define i32 @add(int, int)(i32 %0, i32 %1) {"] == ""
+
+
+def test_lines_of_some_sections_are_compared_and_the_others_are_named() -> None:
+    def sections(*bodies: str) -> list[Section]:
+        return [Section(name, name, (line,)) for name, line in zip("fghik", bodies, strict=False)]
+
+    first = sections("ret 1", "ret 2", "ret %3", "ret 4", "ret 5")
+    second = sections("ret 2", "ret 3", "ret %4", "ret 4")
+    whole, part = (section_changes(first, second, LISTING.renumbered, most=most) for most in (None, 1))
+    names = [("f", "changed"), ("g", "changed"), ("k", "removed")]
+    assert [(one.name, one.kind) for one in part.sections] == names
+    assert [(one.name, one.kind) for one in whole.sections] == names
+    assert part.unchanged == whole.unchanged == 2  # in h, only a number differs
+    assert [one.lines is None for one in part.sections] == [False, True, False]
+    assert part.sections[0] == whole.sections[0]

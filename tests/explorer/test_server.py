@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.registry import load_task
-from burnish.explorer import comparisons
+from burnish.explorer import comparisons, state_tree
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import PAGE, make_app
 from burnish.explorer.state_tree import StateTree
@@ -71,10 +72,39 @@ def test_equal_states_are_one_node(client: TestClient) -> None:
     assert once["key"] == twice["key"]
 
 
-def test_legal_actions_name_their_sites(client: TestClient) -> None:
-    found = client.post("/api/actions", json={"trace": []}).json()
-    assert {one["site"] for one in found} >= {"", "transpose"}
-    assert SROA in {one["entry"] for one in found}
+def test_legal_actions_are_those_of_a_site(client: TestClient) -> None:
+    def at(site: str) -> dict[str, Any]:
+        answer = client.post("/api/actions", json={"trace": [], "site": site})
+        return answer.json()  # type: ignore[no-any-return]
+
+    found = at("")
+    assert (found["site"], found["whole"], found["left_out"]) == ("", True, 0)
+    assert {"name": "transpose", "title": "transpose"} in found["sites"]
+    assert {one["site"] for one in found["actions"]} == {""}
+    assert SROA in {one["entry"] for one in found["actions"]}
+    assert {one["entry"].partition(": ")[0] for one in at("transpose")["actions"]} == {"transpose"}
+    assert {one["site"] for one in at("*")["actions"]} == {"", *(one["name"] for one in found["sites"])}
+    assert at("a function that is gone")["site"] == ""
+
+
+def test_of_many_sites_the_first_ones_are_listed_everywhere(
+    client: TestClient, tree: StateTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_tree, "MOST_LISTED", len(tree.exploration.task.actions))
+    found = client.post("/api/actions", json={"trace": [], "site": "*"}).json()
+    assert len({one["site"] for one in found["actions"]}) == 2
+    assert found["left_out"] == len(found["sites"]) - 1
+
+
+def test_a_section_is_compared_by_name(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparisons, "MOST_COMPARED", 1)
+    body = {"since": [], "trace": [SROA]}
+    found = client.post("/api/changes", json=body).json()
+    missing = [one["name"] for one in found["sections"] if one["lines"] is None]
+    assert "multiply" in missing
+    (one,) = client.post("/api/changes", json=body | {"section": "multiply"}).json()["sections"]
+    assert one["name"] == "multiply"
+    assert one["removed"] == sum(line[0] == "removed" for line in one["lines"]) > 0
 
 
 @pytest.mark.parametrize("trace", [["no-such-pass"], ["nowhere: gvn"], "gvn", [1], None])

@@ -43,10 +43,10 @@ class SectionChange:
     name: str
     title: str
     kind: Literal["changed", "removed", "added"]
-    added: int  # lines
+    added: int  # lines; 0 if they are unknown
     removed: int
     renamed: Mapping[str, str]  # numbers in the first text, with their counterparts in the second
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] | None  # None: unknown, because `most` other sections were compared before
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,37 @@ def changes(
         library: Compare also the functions of the language's library.
     """
     both = [listing.sections(text, details) for text in dict.fromkeys((first, second))]
+    return section_changes(both[0], both[-1], listing.renumbered, library=library)
+
+
+def section_changes(
+    first: Sequence[Section],
+    second: Sequence[Section],
+    renumbered: Numbers,
+    *,
+    library: bool = True,
+    most: int | None = None,
+) -> Changes:
+    """Compare the sections of two texts of one program.
+
+    Args:
+        first: The sections of the earlier state's text.
+        second: The sections of the later state's text.
+        renumbered: Matches the names that the compiler gives anew: see Listing.
+        library: Compare also the functions of the language's library.
+        most: The most sections whose lines are compared, to save time; all by default.
+    """
     before, after = (
-        {one.name: one for one in found if library or not one.library} for found in (both[0], both[-1])
+        {one.name: one for one in found if library or not one.library} for found in (first, second)
     )
-    hidden = len({one.name for found in both for one in found if one.library and not library})
+    hidden = len({one.name for found in (first, second) for one in found if one.library and not library})
     found: list[SectionChange] = []
     for name, section in after.items():
         if name not in before:
             found.append(_whole(section, "added"))
-        elif change := compare(before[name], section, listing.renumbered):
+        elif most is not None and len(found) >= most and _differ(before[name], section, renumbered):
+            found.append(SectionChange(name, section.title, "changed", 0, 0, {}, None))
+        elif change := compare(before[name], section, renumbered):
             found.append(change)
     unchanged = len(after) - len(found)
     found += [_whole(section, "removed") for name, section in before.items() if name not in after]
@@ -131,6 +153,14 @@ def applied(first: Sequence[str], change: SectionChange, renumbered: Numbers) ->
             lines += renamed[position : position + line.stands_for]
         position += line.stands_for
     return lines
+
+
+def _differ(first: Section, second: Section, renumbered: Numbers) -> bool:
+    """Return whether two sections differ in more than numbers; False is uncertain."""
+    if len(first.lines) != len(second.lines):
+        return True
+    keys = (_substituted(section.lines, renumbered, "") for section in (first, second))
+    return first.lines != second.lines and next(keys) != next(keys)
 
 
 def _whole(section: Section, kind: Literal["removed", "added"]) -> SectionChange:

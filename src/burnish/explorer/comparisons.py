@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from burnish.core.diagram import Drawing
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.listing import Listing
+from burnish.core.listing import Listing, Section
 from burnish.core.objective import Objective
+from burnish.core.recent import Recent
 from burnish.core.trace import Trace
-from burnish.explorer.changes import Changes, changes
+from burnish.explorer.changes import Changes, section_changes
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.pictures import Picture, cut, laid_out, merged, without
 from burnish.workers.worker import Limits, Worker
 
 LAYOUT_SECONDS = 20.0  # for a picture; the largest ones take 2
+MOST_COMPARED = 50  # sections with their lines: people open a few, and 2,500 functions of sqlite3 take 8 s
+READ = 4  # texts whose sections are kept, each 60 MB for sqlite3
 
 
 class Comparisons:
@@ -24,6 +27,7 @@ class Comparisons:
     def __init__(self, exploration: Exploration, goal: Objective) -> None:
         """Set the exploration and the objective of its page; `close` ends the process that draws."""
         self._known, self._goal = exploration, goal
+        self._read: Recent[tuple[str, str, bool], Sequence[Section]] = Recent(READ)
         self._layouts = Worker(Limits(deadline_seconds=LAYOUT_SECONDS))
         self._drawing = threading.Lock()  # a worker answers one thread at a time
 
@@ -38,9 +42,18 @@ class Comparisons:
         return next((one for one in known if one.unit == "bytes" and one.by_site and not one.noisy), None)
 
     def changes(
-        self, first: Trace, second: Trace, text: str = "", *, details: bool = False, library: bool = True
+        self,
+        first: Trace,
+        second: Trace,
+        text: str = "",
+        *,
+        details: bool = False,
+        library: bool = True,
+        section: str | None = None,
     ) -> Changes:
         """Compare the states after two traces by a text, by default the usual one.
+
+        Of more than MOST_COMPARED changed sections, the lines are unknown: ask for each `section` by name.
 
         Raises:
             InputError: the task has no such listing.
@@ -48,11 +61,12 @@ class Comparisons:
         listing = self._listing(text)
         for trace in (first, second):
             self._known.state(trace)
-        texts = []
+        both = []
         for trace in (first, second):
-            texts.append(self._text(trace, listing.observation))
+            found = self._sections(trace, listing, details)
+            both.append([one for one in found if section in (None, one.name)])
             self.site_costs(trace)  # while the session is open: to open it again, the trace is replayed
-        return changes(texts[0], texts[1], listing, details=details, library=library)
+        return section_changes(*both, listing.renumbered, library=library, most=MOST_COMPARED)
 
     def picture(
         self, first: Trace, second: Trace, name: str, section: str = "", *, library: bool = True
@@ -96,7 +110,7 @@ class Comparisons:
         kinds = {one.name: one.kind for one in self.changes(first, second, text, library=library).sections}
         listing, titles = self._listing(text), dict[str, str]()
         for trace in (second, first):
-            for one in listing.sections(self._text(trace, text), False):
+            for one in self._sections(trace, listing):
                 if one.name and (library or not one.library):
                     titles.setdefault(one.name, one.title)
         order = sorted(titles, key=lambda name: name not in kinds)
@@ -107,8 +121,7 @@ class Comparisons:
         found = set[str]()
         for listing in self._known.listings[:1]:
             for trace in (first, second):
-                sections = listing.sections(self._text(trace, listing.observation), False)
-                found |= {one.name for one in sections if one.library}
+                found |= {one.name for one in self._sections(trace, listing) if one.library}
         return found
 
     def site_costs(self, trace: Trace, objective: str | None = None) -> Mapping[str, float]:
@@ -126,6 +139,13 @@ class Comparisons:
         if text and text not in known:
             raise InputError(f"states are not compared by {text!r}; expected {' or '.join(known)}")
         return known[text] if text else self._known.listings[0]
+
+    def _sections(self, trace: Trace, listing: Listing, details: bool = False) -> Sequence[Section]:
+        key = (self._known.state(trace).digest, listing.observation, details)
+        if (found := self._read.get(key)) is None:
+            found = listing.sections(self._text(trace, listing.observation), details)
+            self._read.put(key, found)
+        return found
 
     def _text(self, trace: Trace, observation: str) -> str:
         return str(self._known.observe(self._known.state(trace), observation))

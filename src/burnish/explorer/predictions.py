@@ -66,9 +66,10 @@ class Predictor:
         if not self.name:
             return Predictions()
         with self._lock:
-            if (known := self._known.get(trace)) is None:
-                known = self._worker.call(predict, *self._question, trace, tuple(entries))
-                self._known.put(trace, known)
+            asked = (trace, tuple(entries))
+            if (known := self._known.get(asked)) is None:
+                known = self._worker.call(predict, *self._question, *asked)
+                self._known.put(asked, known)
             return known
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, NotMeasurable
-from burnish.core.trace import Trace
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.explorer.exports import suffixes
 from burnish.explorer.features import counted
 from burnish.explorer.pictures import as_json as as_picture
@@ -172,10 +172,14 @@ class _Endpoints:
         return as_json(self._tree.visit(_trace(body)))
 
     def actions(self, body: dict[str, Any]) -> Any:
-        return [
-            {"entry": one.entry, "site": one.site, "title": self._tree.comparisons.title(one.site)}
-            for one in self._tree.actions(_trace(body))
-        ]
+        found, title = self._tree.actions(_trace(body), _text(body, "site")), self._tree.comparisons.title
+        return {
+            "site": found.site,
+            "sites": [{"name": name, "title": title(name)} for name in found.sites if name],
+            "whole": WHOLE_PROGRAM in found.sites,
+            "actions": [{"entry": one.entry, "site": one.site} for one in found.actions],
+            "left_out": found.left_out,
+        }
 
     def changes(self, body: dict[str, Any]) -> Any:
         first, second = _trace(body, "since"), _trace(body)
@@ -185,6 +189,7 @@ class _Endpoints:
             _text(body, "text"),
             details=body.get("details") is True,
             library=body.get("library") is True,
+            section=_text(body, "section") if "section" in body else None,
         )
         before, after = (
             self._tree.comparisons.site_costs(trace) if found.sections else {} for trace in (first, second)
@@ -250,7 +255,7 @@ class _Endpoints:
 
     def predictions(self, body: dict[str, Any]) -> Any:
         """Answer with the policy's name, and its predictions by entry."""
-        return asdict(self._tree.predictions(_trace(body)))
+        return asdict(self._tree.predictions(_trace(body), _text(body, "site")))
 
     def features(self, body: dict[str, Any]) -> Any:
         return self._tree.features(_trace(body, "since"), _trace(body), _text(body, "observation"))

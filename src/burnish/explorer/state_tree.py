@@ -11,7 +11,7 @@ from typing import Any
 
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.reduce import Reduced
-from burnish.core.trace import Trace
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.explorer.comparisons import Comparisons
 from burnish.explorer.exploration import Edge, Exploration, LegalAction, State
 from burnish.explorer.exports import ELSEWHERE, OpenedFile, file_of, texts_of
@@ -24,6 +24,8 @@ from burnish.search import Budget, Progress
 # seconds; evaluations: more states than a person looks at, and most programs take fewer in the time
 BUDGET = Budget(seconds=30.0, evaluations=200, workers=1)
 MOST_NODES = 5000  # in the tree: the page draws as many in a frame, and they take 10 MB
+EVERYWHERE = "*"  # a site for all: no compiler gives a function this name
+MOST_LISTED = 20_000  # actions everywhere: a module of a thousand functions has 200,000, and a page shows 400
 MOST_TRIED = 200  # actions at once: most tasks have fewer at one site
 MINIMIZE_SECONDS = 20.0
 CLOSE_SECONDS = 5.0  # for the work in threads; processes of later work end with this one
@@ -39,6 +41,16 @@ class Node:
     cost: float  # infinity after a crash
     error: str = ""
     searched: bool = False
+
+
+@dataclass(frozen=True)
+class ActionList:
+    """Legal actions at one site, or everywhere."""
+
+    site: str  # EVERYWHERE: at all sites
+    sites: tuple[str, ...]  # of the state
+    actions: tuple[LegalAction, ...]
+    left_out: int = 0  # sites whose actions are not listed
 
 
 class StateTree:
@@ -104,13 +116,23 @@ class StateTree:
                 return self._crashed(before, trace[:length], str(error))
         return node
 
-    def actions(self, trace: Trace) -> tuple[LegalAction, ...]:
-        """Return the legal actions at all sites after a trace."""
-        return self.exploration.legal(self.exploration.state(trace))
+    def actions(self, trace: Trace, site: str = WHOLE_PROGRAM) -> ActionList:
+        """Return the legal actions at a site after a trace, or at all sites (EVERYWHERE).
 
-    def predictions(self, trace: Trace) -> Predictions:
-        """Return the policy's predictions after a trace; empty without a policy."""
-        entries = [one.entry for one in self.actions(trace)] if self.predictor.name else []
+        If the state has no such site, its actions are those on the whole program, or everywhere.
+        """
+        state = self.exploration.state(trace)
+        sites = self.exploration.sites(state)
+        if site not in sites:
+            site = WHOLE_PROGRAM if site != EVERYWHERE and WHOLE_PROGRAM in sites else EVERYWHERE
+        if site != EVERYWHERE:
+            return ActionList(site, sites, self.exploration.legal(state, site))
+        listed = sites[: 1 + MOST_LISTED // len(self.exploration.task.actions)]
+        return ActionList(site, sites, self.exploration.legal(state, *listed), len(sites) - len(listed))
+
+    def predictions(self, trace: Trace, site: str = WHOLE_PROGRAM) -> Predictions:
+        """Return the policy's predictions for `actions`; empty without a policy."""
+        entries = [one.entry for one in self.actions(trace, site).actions] if self.predictor.name else []
         return self.predictor(trace, entries)
 
     def edges(self) -> Sequence[Edge]:

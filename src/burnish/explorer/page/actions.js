@@ -12,12 +12,33 @@ const ORDERS = { // the smallest value first; actions without a value keep the l
 let shown = [], chosen = 0, order = "listed";
 const items = new Map(); // by entry
 
-export function drawSites() {
-  const before = $("site").value;
-  const sites = new Map([["*", "everywhere"], ["", "whole program"]]);
-  for (const one of page.legal) if (one.site) sites.set(one.site, one.title);
-  $("site").replaceChildren(...[...sites].map(([value, text]) => element("option", { value }, text)));
-  $("site").value = sites.has(before) ? before : page.legal.some((one) => !one.site) ? "" : "*";
+const titles = new Map(); // of sites
+let leftOut = 0; // sites whose actions are not listed
+
+// Asks for the actions at the chosen site; a state without this site answers with those of another one.
+export async function askActions(trace, wanted) {
+  const found = await ask("actions", { trace, site: $("site").value });
+  if (!wanted()) return;
+  [page.legal, leftOut] = [found.actions, found.left_out];
+  page.predictions = { probabilities: {}, ratios: {} };
+  titles.clear();
+  for (const one of found.sites) titles.set(one.name, one.title);
+  const options = [["*", "everywhere"], ...(found.whole ? [["", "whole program"]] : []), ...titles];
+  $("site").replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
+  $("site").value = found.site;
+  drawActions();
+  if (page.program.policy) predict(trace, wanted);
+}
+
+async function predict(trace, wanted) {
+  try {
+    const found = await ask("predictions", { trace, site: $("site").value });
+    if (!wanted()) return;
+    page.predictions = found;
+    drawPredictions();
+  } catch (error) {
+    if (wanted()) say(`The policy ${page.program.policy} predicts nothing here: ${error.message}`, true);
+  }
 }
 
 function ordered(found) {
@@ -31,15 +52,15 @@ export function drawActions() {
   const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const site = $("site").value;
   const found = ordered(page.legal.filter((one) => {
-    const text = `${one.title} ${one.entry}`.toLowerCase();
-    return (site === "*" || one.site === site) && words.every((word) => text.includes(word));
+    const text = `${titles.get(one.site) ?? ""} ${one.entry}`.toLowerCase();
+    return words.every((word) => text.includes(word));
   }));
   shown = found.slice(0, MOST_SHOWN);
   chosen = Math.min(chosen, Math.max(0, shown.length - 1));
   items.clear();
   $("action-list").replaceChildren(...shown.map((one, i) => {
     const action = one.site ? one.entry.slice(one.site.length + 2) : one.entry;
-    const name = element("span", { class: "name" }, one.site && site === "*" ? `${one.title}: ${action}` : action);
+    const name = element("span", { class: "name" }, one.site && site === "*" ? `${titles.get(one.site)}: ${action}` : action);
     const values = ["chance", "predicted", "measured"].map((kind) => element("span", { class: kind }));
     const item = element("li", { role: "option", id: `action-${i}`, "aria-selected": i === chosen }, ...values, name);
     item.addEventListener("click", () => apply(i));
@@ -48,7 +69,10 @@ export function drawActions() {
     return item;
   }));
   if (!shown.length) $("action-list").append(element("li", { class: "empty" }, page.legal.length ? "No action matches the filter." : "No action is legal here."));
-  $("action-count").textContent = found.length > shown.length ? `${shown.length} of ${found.length} shown` : `${found.length}`;
+  $("action-count").textContent = [
+    found.length > shown.length ? `${shown.length} of ${found.length} shown` : `${found.length}`,
+    ...(leftOut ? [`choose a site for those of ${leftOut} more`] : []),
+  ].join("; ");
   $("try").disabled = !shown.length && !page.trying;
   if (shown.length) $("action-list").setAttribute("aria-activedescendant", `action-${chosen}`);
 }
@@ -70,7 +94,7 @@ const kind = (before, now) => (now < before ? "better" : now > before ? "worse" 
 const percent = (share) => (share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "<0.1 %");
 
 // Shows the policy's predictions, which arrive after the list; until then the columns stay as they are.
-export function drawPredictions() {
+function drawPredictions() {
   $("actions").classList.toggle("with-chance", Object.keys(page.predictions.probabilities).length > 0);
   $("actions").classList.toggle("with-predicted", Object.keys(page.predictions.ratios).length > 0);
   if (order === "chance" || order === "predicted") return drawActions();
@@ -113,8 +137,12 @@ export function filterNothing() {
   $("action-list").focus();
 }
 
-for (const [id, kind] of [["filter", "input"], ["site", "change"]])
-  $(id).addEventListener(kind, () => { chosen = 0; drawActions(); });
+$("filter").addEventListener("input", () => { chosen = 0; drawActions(); });
+$("site").addEventListener("change", () => {
+  const { trace } = page.here, site = $("site").value;
+  chosen = 0;
+  askActions(trace, () => page.here.trace === trace && $("site").value === site).catch((error) => say(error.message));
+});
 $("try").addEventListener("click", toggleTrials);
 $("action-order").addEventListener("click", (event) => {
   if (!event.target.dataset.order) return;

@@ -6,7 +6,7 @@ import { drawGraph, wantedGraph } from "./graph.js";
 import { ask, page } from "./state.js";
 import { tabs } from "./tabs.js";
 
-let view = "text-view", pinned = null, found = null;
+let view = "text-view", pinned = null, found = null, asked = null;
 let turn = 0; // of questions: answers to earlier ones are dropped
 
 // Asks for the shown view's data, and draws it if the state is still wanted.
@@ -21,7 +21,7 @@ export async function compare(wanted = () => true) {
   }[view];
   const answer = name === "graph" && !page.program.graphs.length ? null : await ask(name, { ...both, ...more });
   if (!wanted() || mine !== turn) return;
-  found = answer;
+  [found, asked] = [answer, { ...both, ...more }];
   $("change-count").textContent = "";
   draw(JSON.stringify(trace) === JSON.stringify(since));
 }
@@ -41,15 +41,27 @@ export function passes(title) {
 function drawTexts(found, alone) {
   const sections = found.sections.filter((section) => passes(section.title)).sort((a, b) => !a.name - !b.name); // the rest is last
   const parts = sections.map((section, i) => {
-    const summary = element("summary", {}, section.title,
-      element("span", { class: "plus" }, section.added ? `+${section.added}` : ""),
-      element("span", { class: "minus" }, section.removed ? `−${section.removed}` : ""));
+    const plus = element("span", { class: "plus" }), minus = element("span", { class: "minus" });
+    const count = () => [plus.textContent, minus.textContent] = [section.added ? `+${section.added}` : "", section.removed ? `−${section.removed}` : ""];
+    const summary = element("summary", {}, section.title, plus, minus);
+    count();
     const [before, after] = section.costs;
     if (before !== null && after !== null)
       summary.append(element("span", { class: "cost" }, before === after ? `${number(after)} ${page.program.unit}` : `${number(before)} → ${number(after)} ${page.program.unit}`));
     const details = element("details", {}, summary);
     const drawn = $("sides").checked ? drawSides : drawLines;
-    const fill = () => details.open && details.children.length === 1 && details.append(drawn(section.lines));
+    const fill = async () => {
+      if (!details.open || details.children.length > 1) return;
+      const place = element("div", { class: "sections-lines" });
+      details.append(place);
+      try {
+        if (!section.lines) Object.assign(section, (await ask("changes", { ...asked, section: section.name })).sections[0]);
+        count();
+        place.append(drawn(section.lines));
+      } catch (error) {
+        place.append(element("p", { class: "empty" }, error.message));
+      }
+    };
     details.addEventListener("toggle", fill);
     details.open = section.name ? i < 2 : !i;
     fill();

@@ -1,6 +1,6 @@
 // The page of burnish explore. The address' fragment is the trace of the shown state, as JSON.
 
-import { applyChosen, choose, drawActions, drawEffects, drawPredictions, drawSites, filterNothing, toggleTrials } from "./actions.js";
+import { applyChosen, askActions, choose, drawActions, drawEffects, filterNothing, toggleTrials } from "./actions.js";
 import { compare, prepareChanges } from "./changes.js";
 import { $, change, element, number, say } from "./draw.js";
 import { openExports } from "./exports.js";
@@ -38,13 +38,8 @@ async function open() {
     }
     page.here = { ...nodes.get(node.key), trace };
     draw();
-    const [found] = await Promise.all([ask("actions", { trace }), compare(() => mine === turn)]);
-    if (mine !== turn) return;
-    page.legal = found;
-    page.predictions = { probabilities: {}, ratios: {} };
-    drawSites();
-    drawActions();
-    if (page.program.policy) predict(trace, mine);
+    const wanted = () => mine === turn;
+    await Promise.all([askActions(trace, wanted), compare(wanted)]);
   } catch (error) {
     if (mine !== turn) return;
     say(error.message);
@@ -52,17 +47,6 @@ async function open() {
     else if (page.here) history.replaceState(null, "", addressOf(page.here.trace));
   } finally {
     if (mine === turn) document.body.removeAttribute("aria-busy");
-  }
-}
-
-async function predict(trace, mine) {
-  try {
-    const found = await ask("predictions", { trace });
-    if (mine !== turn) return;
-    page.predictions = found;
-    drawPredictions();
-  } catch (error) {
-    if (mine === turn) say(`The policy ${page.program.policy} predicts nothing here: ${error.message}`, true);
   }
 }
 
