@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 import pytest
@@ -464,3 +465,62 @@ def test_treemap_has_areas_by_bytes_and_leads_to_the_text(visit: Visit) -> None:
     cells.first.click()
     expect(page.locator("#change-list summary")).to_have_count(1)
     expect(page.locator("#change-list summary")).to_contain_text("fibonacci")
+
+
+TEXTS = ("ink", "soft", "accent", "better", "even", "worse", "failed")
+MARKS = ("edge", "accent", "better", "even", "worse", "failed")
+GROUNDS = {
+    "panel": TEXTS,
+    "ground": ("ink", "soft"),
+    "chosen": ("ink", "soft"),
+    "removed": ("ink",),
+    "removed-word": ("ink",),
+    "added": ("ink",),
+    "added-word": ("ink",),
+    "accent": ("on-accent",),
+}
+COLOR = "name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()"
+
+
+def luminance(color: str) -> float:
+    """Compute WCAG's relative luminance of #rrggbb."""
+    parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_of_black_and_white() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colors_have_the_contrast_of_wcag(
+    browser: Browser, address: str, scheme: Literal["light", "dark"]
+) -> None:
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(address)
+    texts = {(name, ground): 4.5 for ground, names in GROUNDS.items() for name in names}
+    marks = {(name, "panel"): 3.0 for name in MARKS}
+    measured = {pair: contrast(*(page.evaluate(COLOR, name) for name in pair)) for pair in (*texts, *marks)}
+    low = {pair: ratio for pair, ratio in measured.items() if ratio < (marks | texts)[pair]}
+    assert not low, f"{scheme}: {low}"
+    border = page.locator("#filter").evaluate("one => getComputedStyle(one).borderTopColor")
+    assert re.findall(r"\d+", border) == [
+        str(int(page.evaluate(COLOR, "edge")[start : start + 2], 16)) for start in (1, 3, 5)
+    ]
+    page.close()
+
+
+def test_long_name_of_a_program_does_not_fill_a_narrow_page(browser: Browser, address: str) -> None:
+    page = opened(browser, address, width=390)
+    assert page.locator("header").evaluate("one => one.offsetHeight") < 200
+    assert page.locator("#program").evaluate("one => one.offsetWidth") > 300
+    page.close()

@@ -3,6 +3,8 @@
 import { passes, showText } from "./changes.js";
 import { $, change, drawn, element, number } from "./draw.js";
 
+const STRONGEST = 0.25; // of a colour's share beyond 0.2: names stay readable on it
+
 let shown = null;
 
 export function drawBytes(found) {
@@ -30,7 +32,7 @@ export function drawBytes(found) {
   left.forEach(({ title, bytes: [from, to] }, i) => {
     const [x, y, w, h] = places[i];
     const kind = from === null || to > from ? "worse" : to < from ? "better" : "even";
-    const strength = kind === "even" ? 0.18 : 0.3 + 0.6 * Math.min(1, Math.abs(to - (from ?? 0)) / Math.max(from ?? 0, 1));
+    const strength = kind === "even" ? 0.12 : 0.2 + STRONGEST * Math.min(1, Math.abs(to - (from ?? 0)) / Math.max(from ?? 0, 1));
     const text = from === null ? `${number(to)}, new` : from === to ? number(to) : `${number(from)} → ${number(to)}`;
     const cell = drawn("g", { class: "cell", tabindex: 0, role: "button", "aria-label": `${title}: ${text} bytes` });
     cell.append(drawn("rect", { x: x + 1, y: y + 1, width: Math.max(0, w - 2), height: Math.max(0, h - 2), class: kind, "fill-opacity": strength.toFixed(2) }));
