@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -100,7 +101,7 @@ def settle(page: Page) -> None:
 
 def draw(browser: Browser, picture: Picture, out: Path) -> None:
     """Write one picture."""
-    scheme = "dark" if picture.scheme == "dark" else "light"
+    scheme: Literal["dark", "light"] = "dark" if picture.scheme == "dark" else "light"
     page = browser.new_page(viewport={"width": picture.width, "height": 800}, color_scheme=scheme)
     with served(picture.words) as address:
         page.goto(address)
@@ -121,7 +122,7 @@ def draw_results(browser: Browser, out: Path) -> None:
             shutil.copy(source, folder)
         programs = sorted(path.name for path in folder.glob("*.c"))
         options = ["--budget", "40 evaluations", "--result", "results.jsonl"]
-        command = [BURNISH, "optimize", *programs, *options]
+        command = [str(BURNISH), "optimize", *programs, *options]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         with served(["results.jsonl"], folder) as address:
             page = browser.new_page(viewport={"width": 1280, "height": 800})

@@ -217,5 +217,5 @@ def test_lines_of_some_sections_are_compared_and_the_others_are_named() -> None:
     assert [(one.name, one.kind) for one in part.sections] == names
     assert [(one.name, one.kind) for one in whole.sections] == names
     assert part.unchanged == whole.unchanged == 2  # in h, only a number differs
-    assert [one.lines is None for one in part.sections] == [False, True, False]
+    assert [one.compared for one in part.sections] == [True, False, True]
     assert part.sections[0] == whole.sections[0]

@@ -46,7 +46,8 @@ class SectionChange:
     added: int  # lines; 0 if they are unknown
     removed: int
     renamed: Mapping[str, str]  # numbers in the first text, with their counterparts in the second
-    lines: tuple[Line, ...] | None  # None: unknown, because `most` other sections were compared before
+    lines: tuple[Line, ...]
+    compared: bool = True  # False: the lines are unknown, because `most` other sections were compared before
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def section_changes(
         if name not in before:
             found.append(_whole(section, "added"))
         elif most is not None and len(found) >= most and differ(before[name], section, renumbered):
-            found.append(SectionChange(name, section.title, "changed", 0, 0, {}, None))
+            found.append(SectionChange(name, section.title, "changed", 0, 0, {}, (), compared=False))
         elif change := compare(before[name], section, renumbered):
             found.append(change)
     unchanged = len(after) - len(found)

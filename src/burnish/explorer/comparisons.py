@@ -66,7 +66,7 @@ class Comparisons:
             found = self._sections(trace, listing, details)
             both.append([one for one in found if section in (None, one.name)])
             self.site_costs(trace)  # while the session is open: to open it again, the trace is replayed
-        return section_changes(*both, listing.renumbered, library=library, most=MOST_COMPARED)
+        return section_changes(both[0], both[1], listing.renumbered, library=library, most=MOST_COMPARED)
 
     def picture(
         self, first: Trace, second: Trace, name: str, section: str = "", *, library: bool = True

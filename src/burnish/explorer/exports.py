@@ -35,7 +35,7 @@ def texts_of(exploration: Exploration, trace: Trace, objective: str, opened: Ope
     texts = {"Trace": "".join(f"{text}\n" for text in trace)}
     if opened.name:
         texts["Repeat with burnish"] = apply_command(exploration.task, trace, objective, opened)
-    if command := exploration.commandline(exploration.state(trace)):
+    if command := exploration.commandline(State(exploration.state(trace).digest, trace)):
         texts["Repeat without burnish"] = command
     return texts
 

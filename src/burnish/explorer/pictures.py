@@ -110,7 +110,7 @@ def merged(
         if box.kind == "removed":
             return _all(before[box.name].lines, "removed")
         if box.kind == "changed" and (change := _change(*pairs[box.name], numbers)):
-            return _few(change.lines or ())
+            return _few(change.lines)
         return _all(after[box.name].lines, "added" if box.kind == "added" else "same")
 
     return replace(picture, boxes=tuple(replace(box, lines=lines(box)) for box in picture.boxes))

@@ -55,7 +55,7 @@ class Predictor:
         self._question = task, program, policy, objective
         self._worker = Worker(limits)
         self._lock = threading.Lock()  # of the worker, which answers one thread at a time
-        self._known: Recent[Trace, Predictions] = Recent(KEPT)
+        self._known: Recent[tuple[Trace, Trace], Predictions] = Recent(KEPT)  # by trace and entries
 
     def __call__(self, trace: Trace, entries: Sequence[str]) -> Predictions:
         """Return the predictions after a trace for the entries that are legal there.

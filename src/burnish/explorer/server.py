@@ -202,7 +202,7 @@ class _Endpoints:
                 "added": change.added,
                 "removed": change.removed,
                 "costs": [before.get(change.name), after.get(change.name)],
-                "lines": change.lines,
+                "lines": change.lines if change.compared else None,
             }
             for change in found.sections
         ]

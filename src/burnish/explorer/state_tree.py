@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
@@ -161,7 +161,8 @@ class StateTree:
     def file(self, trace: Trace, suffix: str) -> bytes:
         """Return the state after a trace as a file: see file_of."""
         known = self.exploration
-        return file_of(known, known.state(trace), suffix, self.goal.name, self.opened)
+        state = replace(known.state(trace), trace=trace)  # which may not be the first trace to the state
+        return file_of(known, state, suffix, self.goal.name, self.opened)
 
     def baselines(self) -> dict[str, float]:
         """Measure the baselines of the task's tables, without those that this program does not have."""
