@@ -1,7 +1,7 @@
 // Bytes by function: a treemap of the state, coloured by the change.
 
-import { passes, showText } from "./changes.js";
 import { $, change, drawn, element, number } from "./draw.js";
+import { passes, showText } from "./functions.js";
 
 const STRONGEST = 0.25; // of a colour's share beyond 0.2: names stay readable on it
 

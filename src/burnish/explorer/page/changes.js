@@ -2,7 +2,9 @@
 
 import { drawBytes } from "./bytes.js";
 import { $, element, number, say } from "./draw.js";
+import { passes } from "./functions.js";
 import { drawGraph, wantedGraph } from "./graph.js";
+import { drawLines, drawSides } from "./lines.js";
 import { ask, page } from "./state.js";
 import { tabs } from "./tabs.js";
 
@@ -32,12 +34,6 @@ function draw(alone = false) {
   else drawBytes(found);
 }
 
-// True if a function passes the filter: all words are parts of its name.
-export function passes(title) {
-  const words = $("function-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  return words.every((word) => title.toLowerCase().includes(word));
-}
-
 function drawTexts(found, alone) {
   const sections = found.sections.filter((section) => passes(section.title)).sort((a, b) => !a.name - !b.name); // the rest is last
   const parts = sections.map((section, i) => {
@@ -52,7 +48,7 @@ function drawTexts(found, alone) {
     const drawn = $("sides").checked ? drawSides : drawLines;
     const fill = async () => {
       if (!details.open || details.children.length > 1) return;
-      const place = element("div", { class: "sections-lines" });
+      const place = element("div");
       details.append(place);
       try {
         if (!section.lines) Object.assign(section, (await ask("changes", { ...asked, section: section.name })).sections[0]);
@@ -76,35 +72,6 @@ function drawTexts(found, alone) {
   const counts = [`${found.sections.length} changed`, `${found.unchanged} unchanged`];
   if (found.hidden) counts.push(`${found.hidden} of the library hidden`);
   $("change-count").textContent = counts.join(", ");
-}
-
-export const drawLines = (lines) => element("pre", {}, ...lines.map((line) => drawLine(line, true)));
-
-function drawLine([kind, text, [from, to], count], signed) {
-  if (kind === "same" && !text) return element("span", { class: "skipped" }, `  ⋯ ${count} unchanged`);
-  const sign = signed ? { same: "  ", removed: "− ", added: "+ " }[kind] : "";
-  const parts = to > from ? [text.slice(0, from), element("mark", {}, text.slice(from, to)), text.slice(to)] : [text];
-  return element("span", { class: kind }, sign, ...parts);
-}
-
-// Two columns: a removed line is beside the added line at the same place of its change.
-function drawSides(lines) {
-  const cells = [];
-  const blank = () => element("span", { class: "blank" });
-  for (let i = 0; i < lines.length;) {
-    const [kind, text, mark, count, before] = lines[i];
-    if (kind === "same") {
-      cells.push(drawLine([kind, before || text, mark, count], false), drawLine(lines[i], false));
-      i++;
-      continue;
-    }
-    const removed = [], added = [];
-    while (i < lines.length && lines[i][0] === "removed") removed.push(lines[i++]);
-    while (i < lines.length && lines[i][0] === "added") added.push(lines[i++]);
-    for (let row = 0; row < Math.max(removed.length, added.length); row++)
-      cells.push(...[removed[row], added[row]].map((line) => (line ? drawLine(line, false) : blank())));
-  }
-  return element("pre", { class: "sides" }, ...cells);
 }
 
 // The choices
@@ -131,7 +98,3 @@ $("pin").addEventListener("click", () => {
   $("since").value = "pinned";
   again();
 });
-export const showText = (title) => {
-  $("function-filter").value = title;
-  $("text-tab").click();
-};

@@ -1,7 +1,8 @@
 // Two states' graphs in one picture. The server has the positions.
 
-import { drawLines, passes } from "./changes.js";
 import { $, drawn, element } from "./draw.js";
+import { passes } from "./functions.js";
+import { drawLines } from "./lines.js";
 import { page } from "./state.js";
 
 const SIGNS = { added: "+ ", removed: "− ", changed: "± ", same: "" };
