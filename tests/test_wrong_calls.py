@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[Call, str, str]] = {
     "a number as observation": (make(observation=3), "observation=3", "expected a list of names"),
     "an objective": (make(objective=3), "no objective named 3", "known: ir-instructions"),
     "a reward": (make(reward="lg"), "'lg'", "did you mean 'log'?"),
-    "a function as reward": (make(reward=lambda before, after: 0), "no reward named <function", "known: log"),
+    "a function of one cost as reward": (make(reward=lambda cost: cost), "reward=<function", "lambda before"),
     "a text of baselines": (make(baselines="Oz"), "baselines='Oz'", "baselines=['Oz']"),
     "a baseline": (make(baselines=["O7"]), "'O7'", "did you mean 'Oz'"),
     "a text of actions": (make(actions="gvn"), "actions='gvn'", "actions=['gvn']"),

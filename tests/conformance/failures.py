@@ -61,11 +61,12 @@ class FailureClaims:
         env = Env(failing_task(task), programs, failure_reward=rewards, limits=LIMITS)
         assert env.worker
         observed, _ = env.reset()
-        for failure, kind in (("be-killed", "CompilerCrash"), ("hang", "CompilerTimeout")):
+        cases = ("be-killed", "CompilerKilled", -3.0), ("hang", "CompilerTimeout", -5.0)
+        for failure, kind, paid in cases:  # a killed compiler is paid as its base class, a crash
             action = env.task.actions.index(failure)
             with impatient(env.worker) if failure == "hang" else nullcontext():
                 last, reward, terminated, truncated, info = env.step(action)
-            assert (reward, terminated, truncated) == (rewards[kind], True, False)
+            assert (reward, terminated, truncated) == (paid, True, False)
             assert info["error"] and info["failure"] == kind and not info["mask"].any()
             assert_same(last, observed)
             observed, info = env.reset()

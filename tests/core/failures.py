@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout
+from burnish.core.errors import CompilerCrash, CompilerKilled, CompilerMemory, CompilerTimeout
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Opener, Task
@@ -18,7 +18,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 
 FAILURES: dict[str, type[CompilerCrash]] = {
-    "be-killed": CompilerCrash,
+    "be-killed": CompilerKilled,
     "segfault": CompilerCrash,
     "exit": CompilerCrash,
     "give-up": CompilerCrash,

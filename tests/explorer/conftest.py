@@ -44,13 +44,13 @@ def serving(make: Callable[[int], Starlette]) -> Iterator[str]:
             thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tree() -> Iterator[StateTree]:
     with closing(StateTree(Exploration(TASK, program("matrix.c")), opened=MATRIX)) as tree:
         yield tree
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(tree: StateTree) -> Iterator[str]:
     """Return the address of the page."""
     with serving(lambda port: make_app(tree, TOKEN, port)) as address:

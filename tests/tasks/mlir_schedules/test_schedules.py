@@ -207,7 +207,7 @@ def test_crash_of_mlir_costs_the_episode_only() -> None:
     env = Env(failing_task(TASK), small("add"), failure_reward=-3.0)
     observed, _ = env.reset()
     _, reward, terminated, _, info = env.step(env.task.actions.index("be-killed"))
-    assert (reward, terminated, info["failure"]) == (-3.0, True, "CompilerCrash")
+    assert (reward, terminated, info["failure"]) == (-3.0, True, "CompilerKilled")
     again, info = env.reset()
     assert (observed == again).all()
     assert info["mask"].any()
