@@ -28,7 +28,7 @@ settings.register_profile(
 settings.load_profile("burnish")
 
 # What is called in workers is often in a test's own file, which imports these: 0.2 seconds for each of them.
-fork_server.KNOWN = (*fork_server.KNOWN, "pytest", "burnish.evaluation")
+fork_server.KNOWN = (*fork_server.KNOWN, "pytest", "burnish.evaluation.validate", "burnish.evaluation.timing")
 
 OpenSandbox = Callable[..., Sandbox]
 
