@@ -119,14 +119,23 @@ def read_json_lines(
     """
     if appended and not path.exists():
         return []
+    text = read_text(path, content)
+    lines = text[: text.rfind("\n") + 1] if appended else text
+    return parse_json_lines(lines, parse, str(path), remedy, content)
+
+
+def read_text(path: Path, content: str) -> str:
+    """Return a file's text; `content` is what the message expects.
+
+    Raises:
+        InputError: the file cannot be read, or is not text.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected {content}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: the file is not text; expected {content}") from None
-    lines = text[: text.rfind("\n") + 1] if appended else text
-    return parse_json_lines(lines, parse, str(path), remedy, content)
 
 
 def parse_json_lines(

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 import uvicorn
+from playwright.sync_api import Browser, sync_playwright
 from starlette.applications import Starlette
 
 from burnish.explorer.exploration import Exploration
@@ -19,6 +21,7 @@ from burnish.explorer.state_tree import StateTree
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import DATA, program
 
+CHROMIUM = Path("/usr/bin/chromium")
 TOKEN = "a-token"
 MATRIX = OpenedFile(str(DATA / "matrix.c"))
 
@@ -42,6 +45,15 @@ def serving(make: Callable[[int], Starlette]) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return Chromium, without a page."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="package")

@@ -17,7 +17,7 @@ from typing import Literal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from burnish.core.registry import load_task
 from burnish.core.result import Result
@@ -25,22 +25,13 @@ from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import make_app
 from burnish.explorer.state_tree import StateTree
 from burnish.search import Budget
-from tests.explorer.conftest import MATRIX, TOKEN, serving
+from tests.explorer.conftest import CHROMIUM, MATRIX, TOKEN, serving
 from tests.explorer.test_exploration import open_fragile
 from tests.sources import program
 
-CHROMIUM = Path("/usr/bin/chromium")
 SROA = "sroa<modify-cfg>"
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def opened(browser: Browser, address: str, width: int = 1280) -> Page:

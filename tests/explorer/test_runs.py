@@ -1,4 +1,4 @@
-"""Runs on disk: the kinds are told apart, and a growing file is read line by line."""
+"""Runs on disk: their kinds, and files that grow."""
 
 from __future__ import annotations
 

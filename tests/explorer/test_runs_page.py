@@ -8,24 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from burnish.explorer.runs import TrainingRun
 from burnish.explorer.runs_server import OpenedProgram, make_runs_app
-from tests.explorer.conftest import TOKEN, serving
-from tests.explorer.test_page import CHROMIUM
+from tests.explorer.conftest import CHROMIUM, TOKEN, serving
 from tests.explorer.test_runs_server import open_tree, written
 
 expect.set_options(timeout=60_000)  # milliseconds; only what never comes takes that long
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

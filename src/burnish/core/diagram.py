@@ -37,6 +37,6 @@ class Drawing:
 
     observation: str
     diagram: Callable[[str, str], Diagram]
-    """Draws the section of a name; "" draws all of the text. Without blocks if there is no such section."""
+    """Draws the section of a name; "" draws all of the text. Without the section: no blocks."""
     by_section: bool = False  # a diagram for each section of the listing of this observation
     named: bool = True  # a block keeps its name in other states; otherwise its lines tell which one it is

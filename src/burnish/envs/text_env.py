@@ -239,7 +239,7 @@ class TextEnv(gymnasium.Env[str, str]):
 
 
 def parse(answer: str) -> str:
-    """Return the action in a model's answer; "" if there is none.
+    """Return the action in a model's answer; "" without one.
 
     It is the rest of the last line that begins with `Action:`, or else the last line of the last fenced
     block, or else the last line. Quotes, backticks and stars around it do not count, nor does a full stop.

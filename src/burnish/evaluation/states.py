@@ -55,7 +55,7 @@ class States(AbstractContextManager["States"]):
         Raises:
             CompilerCrash: the compiler crashes or gives up at an entry.
             IllegalAction: an entry is illegal in its state.
-            UnknownName: there is no such action.
+            UnknownName: the action is unknown.
         """
         found = [self._start]
         for text in trace:

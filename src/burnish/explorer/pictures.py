@@ -13,6 +13,7 @@ from burnish.core.listing import Section
 from burnish.explorer.changes import Line, Numbers, SectionChange, alignment, compare, differ, with_numbers
 
 MOST_BOXES = 300  # in a picture: people find nothing in larger ones, and graphviz takes seconds
+PLAIN_BOXES = 100  # with more, graphviz improves its layout for a third of the time only
 MOST_LETTERS = 44  # of a title in a box; C++ has names of thousands
 MOST_LINES = 60  # of a box's text
 LETTER = 6.7  # points; the width of a letter of the page's font; a sign and a space come before a title
@@ -154,7 +155,8 @@ def laid_out(picture: Picture) -> Picture:
     import pygraphviz
 
     lines = [
-        "digraph { nslimit=1; nslimit1=1;",  # a third of the time for 300 boxes, and hardly another picture
+        "digraph {",
+        "nslimit=1; nslimit1=1;" if len(picture.boxes) > PLAIN_BOXES else "",
         f"nodesep=0.25; ranksep=0.35; node [shape=box, fixedsize=true, height={HEIGHT / INCH}];",
     ]
     lines.append('edge [arrowhead=none, fontname="Courier", fontsize=10];')

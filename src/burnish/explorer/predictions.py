@@ -47,7 +47,7 @@ class Predictor:
             limits: The limits of the worker process.
 
         Raises:
-            UnknownName: there is no such policy.
+            UnknownName: the policy is unknown.
             InputError: the file is not a policy, or is for another task.
         """
         found = find.find_guide(policy, task, objective)

@@ -17,7 +17,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import ROWS, SETTINGS, read_settings
-from burnish.files import parse_json_lines
+from burnish.files import parse_json_lines, read_text
 from burnish.learning.training.track import LOG
 
 CONFIG = "config.json"
@@ -208,12 +208,7 @@ def _first_line(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> tuple[list[Result | Row], bool]:
     """Return a file's results, and whether its last line is complete."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected {EXPECTED}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the file is not text; expected {EXPECTED}") from None
+    text = read_text(path, EXPECTED)
     lines, _, last = text.rpartition("\n")
     whole = True
     if last.strip():

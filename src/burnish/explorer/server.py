@@ -223,7 +223,7 @@ class _Endpoints:
         return {"section": section, "sections": sections, "picture": as_picture(picture)}
 
     def site_bytes(self, body: dict[str, Any]) -> Any:
-        """Return the functions' bytes before and after, and the program's; or why there are none."""
+        """Return the functions' bytes before and after, and the program's; or a reason for none."""
         first, second = _trace(body, "since"), _trace(body)
         known, compared = self._tree.exploration, self._tree.comparisons
         goal = compared.objective_in_bytes

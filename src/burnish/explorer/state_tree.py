@@ -67,7 +67,7 @@ class StateTree:
         """Take the program as the first node; `close` ends the exploration, too.
 
         Raises:
-            UnknownName: there is no such objective or policy.
+            UnknownName: the objective or the policy is unknown.
             InputError: the policy's file is not a policy, or is for another task.
         """
         self.exploration, self.opened = exploration, opened
