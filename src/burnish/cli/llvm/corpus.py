@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.progress import (
@@ -38,9 +38,11 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.files import default_cache
 from burnish.llvm.corpora.building import PackProgress, build
 from burnish.llvm.corpora.fetch import fetch
+from burnish.llvm.corpora.flags import UNCHANGED, FlagChanges, cc1_options, with_changes
 from burnish.llvm.corpora.kernels import Kernel, kernels
 from burnish.llvm.corpora.manifest import SPLITS, Package, find_package
-from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, combine_mlgo, write_mlgo
+from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, combine_mlgo, write_mlgo
+from burnish.llvm.corpora.objects import base_of, find_objects, read_object
 from burnish.llvm.corpora.public import default_folder, package_job, packages_of
 from burnish.llvm.corpora.random_modules import SIZE, random_job
 from burnish.llvm.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
@@ -51,7 +53,11 @@ from burnish.workers.executor import Executor
 
 Add = Callable[..., argparse.Action]
 
-COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
+COMPILER = {
+    "build": "--from src --folder mine -- -Iinclude",
+    "export": "out -- -Oz",
+    "extract": "out build/ -- -Oz",
+}
 
 SHARDS = ".shards"  # in the folder of a corpus: the results of parts, while an engine builds it
 
@@ -90,6 +96,9 @@ def _parser() -> CommandParser:
     add("--name", default="", help="with --from: name of the package; default: its folder's name")
     add("--functions", nargs="?", const="", metavar="NAME", help="with --from: each function, or this one")
     add("--link", action="store_true", help="with --from: one program of all files")
+    add("--objects", action="store_true", help="with --from: the modules in the objects that it names")
+    _add_objects(add)
+    _add_flag_changes(add)
     add("--quiet", action="store_true", help="no progress")
     _add_folder(add)
     add_table_form(commands.choices["build"])
@@ -128,7 +137,14 @@ def _parser() -> CommandParser:
     add = _command(commands, "export", _export, "write an MLGO corpus; clang's options follow a double dash")
     add("out", type=Path, help="the folder that it is written to")
     add("part", nargs="?", help="a split or a package; default: all of the corpus")
+    _add_flag_changes(add)
     _add_folder(add)
+
+    add = _command(commands, "extract", _extract, "write an MLGO corpus of the modules in a build's objects")
+    add("out", type=Path, help="the folder that it is written to")
+    add("source", type=Path, help=_OBJECTS_HELP)
+    _add_objects(add)
+    _add_flag_changes(add)
 
     _command(commands, "combine", _combine, "write one description for all MLGO corpora in a folder")(
         "out", type=Path, help="the folder"
@@ -143,6 +159,12 @@ _FROM_HELP = (
 )
 
 
+_OBJECTS_HELP = (
+    "a folder, an object or an archive (.a), a link's parameter file, a compile_commands.json, or JSON of "
+    "bazel aquery --output=jsonproto"
+)
+
+
 def _command(
     commands: argparse._SubParsersAction[CommandParser],
     name: str,
@@ -154,6 +176,28 @@ def _command(
     parser = commands.add_parser(name, help=text, description=said, compiler=called, subcommand=True)
     parser.set_defaults(run=run)
     return parser.add_argument
+
+
+def _add_objects(add: Add) -> None:
+    add("--base", type=Path, metavar="DIR", help="folder in which objects were linked; default: WHAT's own")
+    add("--command", default="", metavar="REGEX", help="only objects with a -cc1 option that begins so")
+
+
+def _add_flag_changes(add: Add) -> None:
+    add("--add-flag", action="append", default=[], metavar="FLAG", help="add a -cc1 option; repeatable")
+    add("--delete-flag", action="append", default=[], metavar="NAME", help="delete options that begin so")
+    add("--replace-flag", action="append", default=[], metavar="NAME=VALUE", help="give them another value")
+
+
+def _flag_changes(options: argparse.Namespace) -> FlagChanges:
+    """Return the changes to options that the command line names."""
+    replaced = {}
+    for text in options.replace_flag:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise InputError(f"--replace-flag {text}: expected NAME=VALUE, such as -fprofile-use=new.prof")
+        replaced[name] = value
+    return FlagChanges(tuple(options.add_flag), tuple(options.delete_flag), replaced)
 
 
 def _add_packages(add: Add) -> None:
@@ -209,7 +253,10 @@ def _build(options: argparse.Namespace) -> int:
 
 def _check_build(options: argparse.Namespace) -> None:
     """Refuse options that would have no effect: those for the user's files with the public packages, say."""
+    of_objects = {"--base": options.base, "--command": options.command}
     of_own = {"--name": options.name, "--link": options.link, "--functions": options.functions is not None}
+    of_own |= {"--objects": options.objects, **of_objects}
+    of_own |= {"--add-flag, --delete-flag, --replace-flag": _flag_changes(options) != UNCHANGED}
     of_public = {"--package": options.package, "--limit": options.limit is not None}
     wrong = of_public if options.source else of_own | {"options for clang": options.clang}
     given = [name for name, value in wrong.items() if value]
@@ -220,6 +267,8 @@ def _check_build(options: argparse.Namespace) -> None:
         raise InputError(
             f"{what}: expected --folder too; the public corpus in {options.folder} stays as it is"
         )
+    if not options.objects and (given := [name for name, value in of_objects.items() if value]):
+        raise InputError(f"{', '.join(given)}: only with --objects")
     if options.link and options.functions is not None:
         raise InputError("--link and --functions: expected only one of them")
 
@@ -239,7 +288,15 @@ def _build_public(options: argparse.Namespace) -> list[str]:
 
 def _build_user_package(options: argparse.Namespace) -> list[str]:
     own = UserPackage(
-        options.source, options.name, options.split or "train", options.clang, options.functions
+        options.source,
+        options.name,
+        options.split or "train",
+        options.clang,
+        options.functions,
+        options.objects,
+        options.base,
+        options.command,
+        _flag_changes(options),
     )
     with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
         name = build_user_package(
@@ -311,10 +368,42 @@ def _export(options: argparse.Namespace) -> int:
     corpus = open_corpus(options.folder)
     if options.part:
         corpus = corpus.part(options.part)
-    flags = cc1_options(options.clang or ("-Oz",))
-    modules = (MlgoModule(row.name, corpus.open(row).content, flags) for row in corpus.programs)
+    given, changes = cc1_options(options.clang or ("-Oz",)), _flag_changes(options)
+    modules = (
+        MlgoModule(
+            row.name,
+            corpus.open(row).content,
+            with_changes(given if options.clang or not row.options else row.options, changes),
+        )
+        for row in corpus.programs
+    )
     written = write_mlgo(options.out, modules, more={"corpus_name": options.out.name})
     print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
+    return 0
+
+
+def _extract(options: argparse.Namespace) -> int:
+    """Write the modules in objects; those without one are left out, and said."""
+    left_out = []
+    given, changes = cc1_options(options.clang or ("-Oz",)), _flag_changes(options)
+    root = base_of(options.source, options.base)
+
+    def modules() -> Iterator[MlgoModule]:
+        for one in find_objects(options.source, options.base):
+            found = read_object(one, root, options.command)
+            if isinstance(found, str):
+                left_out.append(f"{one.name}: {found}")
+            else:
+                own = given if options.clang or not found.options else found.options
+                yield replace(found, options=with_changes(own, changes))
+
+    try:
+        written = write_mlgo(options.out, modules(), more={"corpus_name": options.out.name})
+    except InputError as error:
+        raise InputError("\n".join([str(error), *left_out[:1]])) from None
+    print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
+    if left_out:
+        print(f"{len(left_out)} objects left out, such as {left_out[0]}")
     return 0
 
 

@@ -9,40 +9,27 @@ mlgo-utils extract a ThinLTO module after the import (lld's .3.import.bc). So th
 other modules, as available_externally. The option -thinlto-assume-merged declares that to clang.
 
 `global_command_override` replaces all .cmd files. For a build by lld, mlgo-utils write a placeholder there,
-which the user has to fill in. Options are changed as in ml-compiler-opt (compiler_opt/rl/corpus.py).
+which the user has to fill in.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
-from burnish.llvm.toolchain import find_tool
+from burnish.llvm.corpora.flags import UNCHANGED, FlagChanges, changed_options
 
 DESCRIPTION = "corpus_description.json"
 UNSPECIFIED = ("<UNSPECIFIED>",)
 BITCODE, COMMAND, INDEX = ".bc", ".cmd", ".thinlto.bc"
-OF_ONE_FILE = ("-o", "-main-file-name", "-x", "-dumpdir")  # options of -cc1 with a value in the next word
-OF_ONE_FOLDER = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")
-
-
-@dataclass(frozen=True)
-class FlagChanges:
-    """Changes to the options of every module; a name matches all options that begin with it.
-
-    An option without '=' is changed together with the next word, its value.
-    """
-
-    added: tuple[str, ...] = ()  # at the end
-    deleted: tuple[str, ...] = ()
-    replaced: Mapping[str, str] = field(default_factory=dict)  # name -> new value
+HALF = ".writing."  # beginning of the name of a folder with modules that are being written
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ class MlgoCorpus:
             raise InputError(f"{path}: cannot read clang's options of {module}: {error}") from None
         return tuple(text.removesuffix("\0").split("\0")) if text else ()
 
-    def command(self, module: str, changes: FlagChanges = FlagChanges()) -> tuple[str, ...]:
+    def command(self, module: str, changes: FlagChanges = UNCHANGED) -> tuple[str, ...]:
         """Return all of clang's arguments that compile a module, except the output."""
         words = [*changed_options(self.options(module), changes), "-x", "ir", str(self.path(module))]
         if self.has_thinlto:
@@ -96,23 +83,6 @@ class MlgoModule:
     bitcode: bytes = field(repr=False)
     options: tuple[str, ...] = ()
     index: bytes | None = field(default=None, repr=False)  # ThinLTO's
-
-
-def changed_options(options: Iterable[str], changes: FlagChanges) -> Iterator[str]:
-    """Yield options without the deleted ones, and with new values of the replaced ones."""
-    words = iter(options)
-    for word in words:
-        name = next((name for name in changes.replaced if word.startswith(name)), None)
-        if word.startswith(changes.deleted or ("\0",)):
-            if "=" not in word:
-                next(words, None)
-        elif name is None:
-            yield word
-        elif "=" in word:
-            yield f"{name}={changes.replaced[name]}"
-        else:
-            next(words, None)
-            yield from (word, changes.replaced[name])
 
 
 def read_mlgo(folder: Path | str) -> MlgoCorpus:
@@ -151,15 +121,35 @@ def read_mlgo(folder: Path | str) -> MlgoCorpus:
 def write_mlgo(
     folder: Path, modules: Iterable[MlgoModule], *, more: Mapping[str, Any] | None = None
 ) -> MlgoCorpus:
-    """Write modules and, last, the description, without which an incomplete corpus cannot be read.
+    """Write modules beside the folder's earlier ones, then move them in, then write the description.
 
-    Files of the same names are replaced. `more` are other entries of the description.
+    Files of the same names are replaced. A process that is stopped leaves the old corpus, or, if it was
+    moving files, a folder without a description, which cannot be read. `more` are other entries of the
+    description.
 
     Raises:
         InputError: there is no module, a name leads out of the folder or occurs twice, or only some modules
-            have an index.
+            have an index; the folder is unchanged.
     """
-    names: list[str] = []
+    names: dict[str, None] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for half in folder.glob(f"{HALF}*"):
+            shutil.rmtree(half, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=HALF) as half:
+            indexed = _write_modules(Path(half), modules, names)
+            (folder / DESCRIPTION).unlink(missing_ok=True)
+            for path in (one for one in Path(half).rglob("*") if one.is_file()):
+                target = folder / path.relative_to(half)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(target)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write there: {error.strerror}") from None
+    return _described(MlgoCorpus(folder, tuple(names), indexed, more=more or {}))
+
+
+def _write_modules(folder: Path, modules: Iterable[MlgoModule], names: dict[str, None]) -> bool:
+    """Write modules, and add their names to `names`; return whether they have an index."""
     indexed: set[bool] = set()
     for module in modules:
         inside = PurePosixPath(module.name)
@@ -167,23 +157,22 @@ def write_mlgo(
             raise InputError(f"module {module.name!r}: expected a path inside the corpus")
         if module.name in names:
             raise InputError(f"module {module.name!r}: is in the corpus twice")
-        names.append(module.name)
+        names[module.name] = None
         indexed.add(module.index is not None)
         if len(indexed) > 1:
             raise InputError(
                 f"{module.name}: expected a ThinLTO index for all modules of a corpus, or for no module"
             )
         options = "".join(f"{word}\0" for word in module.options).encode()
-        files = {BITCODE: module.bitcode, COMMAND: options}
-        if module.index is not None:
-            files[INDEX] = module.index
+        files = {BITCODE: module.bitcode, COMMAND: options, INDEX: module.index}
         for suffix, content in files.items():
-            path = folder / f"{module.name}{suffix}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, content)
+            if content is not None:
+                path = folder / f"{module.name}{suffix}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
     if not names:
-        raise InputError(f"{folder}: there is no module to write")
-    return _described(MlgoCorpus(folder, tuple(names), indexed == {True}, more=more or {}))
+        raise InputError("there is no module to write")
+    return indexed == {True}
 
 
 def combine_mlgo(folder: Path) -> MlgoCorpus:
@@ -204,23 +193,6 @@ def _described(corpus: MlgoCorpus) -> MlgoCorpus:
     table = {**override, **corpus.more, "has_thinlto": corpus.has_thinlto, "modules": corpus.modules}
     write_atomically(corpus.folder / DESCRIPTION, json.dumps(table, indent=2).encode() + b"\n")
     return read_mlgo(corpus.folder)
-
-
-def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
-    """Return clang's -cc1 options for some driver arguments, without options that name a single file."""
-    command = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", "ir", "-", "-o", "module.o"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = [words for line in done.stderr.splitlines() if '"-cc1"' in line for words in [shlex.split(line)]]
-    if done.returncode or not lines:
-        raise InputError(f"{shlex.join(arguments)}: clang rejects these options: {done.stderr.strip()}")
-    kept: list[str] = []
-    words = iter(lines[0][1:])
-    for word in words:
-        if word in OF_ONE_FILE:
-            next(words, None)
-        elif word != "-" and not word.startswith(OF_ONE_FOLDER):
-            kept.append(word)
-    return tuple(kept)
 
 
 def _are_texts(values: Sequence[object]) -> bool:

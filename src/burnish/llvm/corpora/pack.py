@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import zstandard
 
@@ -46,6 +46,7 @@ class PackRow:
     bitcode_bytes: int = 0
     offset: int = 0  # of the frame, from `Pack.content_at`
     stored_bytes: int = 0  # of the frame
+    options: tuple[str, ...] = ()  # clang's -cc1 options of a module from a build
 
     @property
     def name(self) -> str:
@@ -126,12 +127,16 @@ def read_pack(path: Path) -> Pack:
         size, expected = path.stat().st_size, content_at + head["content_bytes"]
         if len(table) != head["rows_bytes"] or size != expected:
             raise _broken(path, f"it has {size} bytes, expected {expected}")
-        rows = tuple(PackRow(**json.loads(line)) for line in zstandard.decompress(table).splitlines())
+        rows = tuple(_row(json.loads(line)) for line in zstandard.decompress(table).splitlines())
     except OSError as error:
         raise InputError(f"{path}: cannot read the pack: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, zstandard.ZstdError) as error:
         raise _broken(path, f"its header cannot be read ({error})") from None
     return Pack(path, head["package"], head["recipe"], rows, content_at)
+
+
+def _row(table: dict[str, Any]) -> PackRow:
+    return PackRow(**{**table, "options": tuple(table.get("options", ()))})
 
 
 def _read_frame(path: Path, content_at: int, row: PackRow) -> bytes:

@@ -1,4 +1,4 @@
-"""Corpora of a user's own programs: a folder, a compilation database, or files of LLVM IR."""
+"""Corpora of a user's own programs: a folder, a compilation database, a build's objects, files of LLVM IR."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from burnish.llvm.corpora.building import (
     recipe_of,
 )
 from burnish.llvm.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
+from burnish.llvm.corpora.flags import UNCHANGED, FlagChanges, with_changes
 from burnish.llvm.corpora.manifest import Package
-from burnish.llvm.corpora.mlgo import BITCODE, DESCRIPTION, read_mlgo
+from burnish.llvm.corpora.mlgo import BITCODE, DESCRIPTION, MlgoCorpus, read_mlgo
+from burnish.llvm.corpora.objects import ObjectFile, base_of, find_objects, read_object
 from burnish.llvm.corpora.pack import SUFFIX, PackRow, packed, write_pack
 from burnish.llvm.corpora.public import folder_groups
 from burnish.llvm.corpora.store import open_corpus
@@ -51,6 +53,10 @@ class UserPackage:
     clang: tuple[str, ...] = ()  # options for a folder's C and C++ files
     functions: str | None = None
     """Makes a program from each function ("": all functions, or one name); None: from each file."""
+    objects: bool = False  # read the modules in the objects that `source` names; see objects.find_objects
+    base: Path | None = None  # with `objects`: the folder in which a link ran
+    command: str = ""  # with `objects`: a regular expression; only modules with such an option
+    flags: FlagChanges = UNCHANGED  # of modules and files that come with options
 
 
 def build_user_package(
@@ -94,24 +100,43 @@ def user_package_job(own: UserPackage) -> PackageJob:
     """Plan the build of a package from a user's own files."""
     path = Path(own.source)
     parts: list[FileGroup] = []
-    if path.name == DESCRIPTION or (path / DESCRIPTION).is_file():
+    has_options = True
+    if own.objects:
+        root = base_of(path, own.base)
+        objects = {one.name: one for one in find_objects(path, own.base)}
+        files = [path, *dict.fromkeys(one.path for one in objects.values())]
+        for key, names in _chunks("objects", list(objects)):
+            chosen = {name: objects[name] for name in names}
+            read = functools.partial(read_objects, root, chosen, own.command, own.flags)
+            parts.append(FileGroup(key, names, read))
+    elif path.name == DESCRIPTION or (path / DESCRIPTION).is_file():
         corpus = read_mlgo(path.resolve())
         root = corpus.folder
         files = [root / DESCRIPTION, *(corpus.path(module) for module in corpus.modules)]
-        read = functools.partial(read_modules, root)
-        parts = [FileGroup(key, modules, read) for key, modules in _chunks("modules", corpus.modules)]
+        for key, names in _chunks("modules", corpus.modules):
+            chosen = {name: _options_of(corpus, name, own.flags) for name in names}
+            parts.append(FileGroup(key, names, functools.partial(read_modules, root, chosen)))
     elif path.is_dir():
-        root = path.resolve()
+        root, has_options = path.resolve(), False
         files, parts = _folder_parts(own, root)
     elif path.name.endswith(".json"):
         root = path.resolve().parent
-        commands = {command.name: command for command in read_compile_commands(path)}
+        commands = {
+            command.name: replace(command, arguments=with_changes(command.arguments, own.flags))
+            for command in read_compile_commands(path)
+        }
         files = [path, *(command.directory / command.source for command in commands.values())]
         for key, names in _chunks("commands", list(commands)):
             chosen = {name: commands[name] for name in names}
             parts.append(FileGroup(key, names, functools.partial(compile_commands, chosen)))
     else:
         root, files, parts = _pattern_parts(own)
+        has_options = False
+    if own.flags != UNCHANGED and not has_options:
+        raise InputError(
+            f"{own.source}: its files come without options that could be changed; expected a {NAME}, an MLGO "
+            "corpus or objects. Options for clang follow a double dash."
+        )
     if not parts:
         raise InputError(
             f"{own.source}: nothing to compile there; expected a folder with C, C++, .ll or .bc files, "
@@ -205,11 +230,44 @@ def read_ir(root: Path, paths: tuple[str, ...], _: Path) -> Iterator[list[Item]]
             yield [(row, module.bitcode())]
 
 
-def read_modules(root: Path, paths: tuple[str, ...], scratch: Path) -> Iterator[list[Item]]:
+def read_objects(
+    root: Path,
+    objects: Mapping[str, ObjectFile],
+    command: str,
+    flags: FlagChanges,
+    paths: tuple[str, ...],
+    _: Path,
+) -> Iterator[list[Item]]:
+    """Read the modules in objects, with their options."""
+    for path in paths:
+        row = PackRow("", path, "", "llvm", "compiled")
+        try:
+            found = read_object(objects[path], root, command)
+            if isinstance(found, str):
+                yield [(replace(row, status="skipped", reason=found), b"")]
+                continue
+            module = _native.Module(found.bitcode, path)
+        except (InputError, _native.InputError) as error:
+            yield [(replace(row, status="failed", reason=str(error)), b"")]
+        else:
+            row = replace(row, path=found.name, options=with_changes(found.options, flags))
+            yield [(row, module.bitcode())]
+
+
+def _options_of(corpus: MlgoCorpus, module: str, flags: FlagChanges) -> tuple[str, ...]:
+    """Return a module's changed options; none if its .cmd file or the corpus' override has none."""
+    with contextlib.suppress(InputError):
+        return with_changes(corpus.options(module), flags)
+    return ()
+
+
+def read_modules(
+    root: Path, options: Mapping[str, tuple[str, ...]], paths: tuple[str, ...], scratch: Path
+) -> Iterator[list[Item]]:
     """Read the modules of an MLGO corpus unchanged, under the corpus' own names."""
     rows = read_ir(root, tuple(f"{path}{BITCODE}" for path in paths), scratch)
     for path, ((row, bitcode),) in zip(paths, rows, strict=True):
-        yield [(replace(row, path=path), bitcode)]
+        yield [(replace(row, path=path, options=options[path]), bitcode)]
 
 
 def _each_function(
