@@ -19,6 +19,7 @@
 #include "passes.h"
 #include "run_time.h"
 #include "spawn.h"
+#include "thin_link.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -121,6 +122,18 @@ nb::bytes part_bitcode(const Module &module, nb::str name) {
   return to_bytes(bytes);
 }
 
+std::vector<nb::bytes> thin_link(const std::vector<const Module *> &parts) {
+  std::vector<std::string> modules;
+  {
+    nb::gil_scoped_release release;
+    modules = burnish::thin_link(parts);
+  }
+  std::vector<nb::bytes> contents;
+  for (const std::string &module : modules)
+    contents.push_back(to_bytes(module));
+  return contents;
+}
+
 nb::bytes bitcode(const Module &module) {
   const std::string *bytes;
   {
@@ -198,6 +211,7 @@ NB_MODULE(_native, m) {
           "extract", [](const Module &module, nb::str name) { return module.extract(encoded(name)); }, "function"_a)
       .def("part_bitcode", &part_bitcode, "function"_a)
       .def_static("link", &Module::link, "parts"_a, "internalize"_a = false, Without())
+      .def_static("thin_link", &thin_link, "parts"_a)
       .def_prop_ro(
           "functions", [](const Module &module) { return decoded(module.functions()); },
           nb::sig("def functions(self) -> list[str]"))

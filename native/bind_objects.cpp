@@ -49,6 +49,13 @@ nb::typed<nb::list, Member> members(nb::bytes archive) {
   return found;
 }
 
+nb::typed<nb::list, nb::str> thin_paths(nb::bytes archive) {
+  nb::list found;
+  for (const std::string &path : thin_archive_paths(view_of(archive)))
+    found.append(decoded(path));
+  return found;
+}
+
 nb::bytes archive(const std::vector<nb::bytes> &objects) {
   std::vector<std::string_view> contents;
   for (const nb::bytes &object : objects)
@@ -80,6 +87,7 @@ void bind_files(nb::module_ &m) {
   m.def("elf_symbols", &symbols, "file"_a, "dynamic"_a = false);
   m.def("with_section", &add_section, "object"_a, "name"_a, "content"_a);
   m.def("archive_members", &members, "archive"_a);
+  m.def("thin_archive_paths", &thin_paths, "archive"_a);
   m.def("archive_of", &archive, "objects"_a);
 }
 

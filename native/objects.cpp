@@ -157,6 +157,19 @@ std::vector<std::pair<std::string, std::string_view>> archive_members(std::strin
   return members;
 }
 
+std::vector<std::string> thin_archive_paths(std::string_view bytes) {
+  auto archive = whole(Archive::create(MemoryBufferRef(bytes, "archive")), "archive");
+  std::vector<std::string> paths;
+  if (!archive->isThin())
+    return paths;
+  Error error = Error::success();
+  for (const auto &member : archive->children(error))
+    paths.push_back(whole(member.getName(), "archive").str());
+  if (error)
+    refuse(std::move(error), "archive");
+  return paths;
+}
+
 std::string archive_of(const std::vector<std::string_view> &objects) {
   std::vector<std::string> names(objects.size());
   std::vector<NewArchiveMember> members;

@@ -40,6 +40,9 @@ std::string with_section(std::string_view object, std::string_view name, std::st
 // The names and contents of an archive's files, in order; none of a thin archive, whose files are elsewhere.
 std::vector<std::pair<std::string, std::string_view>> archive_members(std::string_view archive);
 
+// The paths of a thin archive's files, relative to its folder or absolute; none of an archive that has its files.
+std::vector<std::string> thin_archive_paths(std::string_view archive);
+
 // An archive of objects, in order, with its table of symbols. They are named by their numbers.
 std::string archive_of(const std::vector<std::string_view> &objects);
 

@@ -94,6 +94,9 @@ class TaskPolicies:
     """Trainings by algorithm name, as "module:function" of (config, folder, note) -> Training."""
     default_observations: str = ""
     """If the compiler asks: "module:function" that returns the observations along the compiler's answers."""
+    decided: str = ""
+    """"module:function" of (path) -> the best trace of each program in the task's own file of decisions, as
+    burnish.learning.training.collect.Found; None if the file is another one."""
     shipped: Path | None = None
     """The folder of the policies shipped with another package's task: NAME.npz with NAME.card.json."""
 

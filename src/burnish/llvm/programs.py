@@ -39,6 +39,28 @@ def load_program(
         raise InputError(f"{path}: {error.strerror}") from None
 
 
+def import_programs(programs: Sequence[Program]) -> list[Program]:
+    """Return programs as a ThinLTO link leaves them before its passes, with functions of each other.
+
+    LLVM makes summaries of the programs and decides by them which functions to import; these become
+    `available_externally`. If one program defines `main`, other symbols that no other program uses become
+    internal.
+
+    Raises:
+        InputError: two programs define one symbol, or LLVM has no back end for their machine.
+    """
+    from burnish import _native
+
+    try:
+        parts = [_native.Module(program.content, program.name) for program in programs]
+        contents = _native.Module.thin_link(parts)
+    except _native.InputError as error:
+        raise InputError(str(error)) from None
+    return [
+        Program(program.name, "llvm", content) for program, content in zip(programs, contents, strict=True)
+    ]
+
+
 def link_programs(programs: Sequence[Program]) -> Program:
     """Link several programs into one; if one defines `main`, all other symbols become internal."""
     from burnish import _native

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from burnish.cli import main
+from burnish.llvm.corpora.mlgo import read_mlgo
+from burnish.llvm.toolchain import find_tool
 
 MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
 NAMES = ("red", "green", "blue", "grey")
@@ -124,6 +127,13 @@ def test_a_single_folder_is_split_by_file_where_that_is_asked_for(
         (["build", "--limit", "3", "DEFAULT"], "expected --folder too"),
         (["build", "--from", ".", "--limit", "3"], "--limit: only without --from"),
         (["build", "--from", ".", "--link", "--functions"], "expected only one of them"),
+        (["build", "--from", ".", "--lto", "--thinlto"], "--link and --thinlto: expected only one of them"),
+        (["build", "--thinlto"], "--thinlto: only with --from"),
+        (["build", "--from", ".", "--command=-O2"], "--command: only with --objects"),
+        (["build", "--from", "FOLDER", "--objects"], "no object there"),
+        (["build", "--from", ".", "--add-flag=-Os"], "without options that could be changed"),
+        (["build", "--from", ".", "--replace-flag=-O2"], "expected NAME=VALUE"),
+        (["build", "--delete-flag=-O2"], "--add-flag, --delete-flag, --replace-flag: only with --from"),
         (["list", "--folder", "nowhere"], "no corpus there"),
         (["split", "--folder", "FOLDER", "--assign", "train"], "expected shares such as"),
         (["split", "--folder", "FOLDER", "--by-file"], "--by-file: expected --assign too"),
@@ -140,6 +150,35 @@ def test_wrong_words_are_explained(
         words += ["--folder", str(folder)]
     assert main(["corpus", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_modules_of_objects_are_extracted_and_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flags are changed by every command that reads modules with their options."""
+    build = tmp_path / "out"
+    build.mkdir()
+    for name in NAMES[:2]:
+        (tmp_path / f"{name}.c").write_text(f"int {name}(int x) {{ return x * {len(name)}; }}\n")
+        clang = [str(find_tool("clang")), "-O2", "-Xclang", "-fembed-bitcode=all"]
+        subprocess.run([*clang, "-c", tmp_path / f"{name}.c", "-o", build / f"{name}.o"], check=True)
+    subprocess.run(["gcc", "-c", tmp_path / "red.c", "-o", build / "plain.o"], check=True)
+    mlgo, mine, again = tmp_path / "mlgo", tmp_path / "corpus", tmp_path / "again"
+    assert main(["corpus", "extract", str(mlgo), str(build), "--add-flag=-mllvm", "--add-flag=-x"]) == 0
+    said = capsys.readouterr().out
+    assert "2 modules in" in said and "1 objects left out, such as plain.o: no bitcode in it" in said
+    assert read_mlgo(mlgo).options("red.o")[-2:] == ("-mllvm", "-x")
+    words = ["corpus", "build", "--folder", str(mine), "--from", str(mlgo / "corpus_description.json")]
+    assert main([*words, "--delete-flag=-mllvm", "--replace-flag=-target-cpu=haswell"]) == 0
+    assert main(["corpus", "export", str(again), "--folder", str(mine), "--delete-flag=-tune-cpu"]) == 0
+    options = read_mlgo(again).options("mlgo/red.o")
+    assert "-O2" in options and "-x" not in options and "-tune-cpu" not in options
+    assert options[options.index("-target-cpu") + 1] == "haswell"
+    assert main(["corpus", "export", str(again), "--folder", str(mine), "--", "-Oz"]) == 0
+    assert "-Oz" in read_mlgo(again).options("mlgo/red.o")
+    capsys.readouterr()
+    assert main(["corpus", "extract", str(mlgo), str(build), "--command=-Oz"]) == 2
+    assert "no module to write\ngreen.o: no option of its command matches -Oz" in capsys.readouterr().err
 
 
 def test_random_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,15 +10,19 @@ import pytest
 
 from burnish.core.errors import InputError
 from burnish.core.registry import load_task
+from burnish.core.trace import split_entry
+from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
+from burnish.learning.agents.demonstrations import demonstrate
 from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of, trainings_of
 from burnish.learning.training.chosen_programs import choose
-from burnish.learning.training.config import Config, Source, read_config, shipped
-from burnish.learning.training.expert import check_expert, completed
+from burnish.learning.training.config import Config, Expert, Source, read_config, shipped
+from burnish.learning.training.expert import ExpertSetup, check_expert, completed, read_demonstrations
 from burnish.learning.training.loop import TrainingOutcome, train
 from burnish.learning.training.validation import with_choices
 from burnish.policies.answer import answers_of
+from burnish.tasks.llvm_inlining.observations import INLINED
 from burnish.tasks.llvm_inlining.policy.decisions import decide
 from burnish.tasks.llvm_inlining.train.answer_fitting import FittingConfig, judged
 from burnish.workers.worker import Limits
@@ -132,6 +136,38 @@ def test_demonstrations_have_the_compiler_s_own_answers_too() -> None:
     assert whole.digest() == session.digest()
     with pytest.raises(InputError, match="has no record of the compiler's own answer"):
         completed(ASKING, calls("main 4: f; f 2:"), (), Limits())
+
+
+def test_decisions_are_demonstrations(tmp_path: Path) -> None:
+    """The heuristic's answers, but for the one whose other answer was measured to be the best."""
+    table = decide(PROBLEM)
+    assert (table.changes < 0).any()
+    path = tmp_path / "decisions.jsonl"
+    path.write_text(f"{table.to_json()}\n")
+    expert = Expert(demonstrations=str(path))
+    setup = ExpertSetup(TASK, PROBLEM.goal.name, expert, seed=0, workers=1, limits=Limits())
+    (found,) = read_demonstrations(setup, [PROBLEM.program])
+    assert (found.cost, found.reference) == (table.cost + table.changes.min(), table.cost)
+    env = Env(TASK, [PROBLEM.program], objective=PROBLEM.goal.name)
+    try:
+        steps = demonstrate(env, found)  # raises an error if the trace ends at another cost
+    finally:
+        env.close()
+    given = dict(split_entry(text) for text in found.trace)
+    heuristic = {site: TASK.actions[row[INLINED]] for site, row in zip(table.sites, table.rows, strict=True)}
+    changed = [site for site in table.sites if site in given and given[site] != heuristic[site]]
+    assert changed == [table.sites[int(table.changes.argmin())]]
+    assert [TASK.actions[step.action] for step in steps] == list(given.values())
+    with pytest.raises(InputError, match="has no training program for loaded-bytes"):
+        read_demonstrations(replace(setup, objective="loaded-bytes"), [PROBLEM.program])
+
+
+@pytest.mark.slow
+def test_cloning_learns_from_a_file_of_decisions(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    path.write_text(f"{decide(replace(PROBLEM, objective='loaded-bytes')).to_json()}\n")
+    changes = ["algorithm.validation_share=0", "run.iterations=1", f"expert.demonstrations={path}"]
+    assert trained(small("inlining-heuristic", *changes), tmp_path / "run").policy
 
 
 def test_programs_in_which_nothing_is_asked_are_left_out(tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.llvm.corpora.flags import FlagChanges, cc1_options
 from burnish.llvm.corpora.mlgo import (
     DESCRIPTION,
-    FlagChanges,
     MlgoModule,
-    cc1_options,
     combine_mlgo,
     read_mlgo,
     write_mlgo,

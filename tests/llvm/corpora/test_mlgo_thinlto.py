@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from burnish.core.registry import load_task
-from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, write_mlgo
+from burnish.llvm.corpora.flags import cc1_options
+from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, write_mlgo
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.toolchain import find_tool

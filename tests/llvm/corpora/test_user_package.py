@@ -22,7 +22,7 @@ Build = Callable[..., Corpus]
 def corpus(tmp_path: Path) -> Build:
     """Return a function that builds a corpus from a source and opens it."""
 
-    def build(source: str, link: bool = False, **changes: Any) -> Corpus:
+    def build(source: str, link: Any = "", **changes: Any) -> Corpus:
         build_user_package(tmp_path / "corpus", UserPackage(str(source), **changes), link=link)
         return open_corpus(tmp_path / "corpus")
 
@@ -104,7 +104,7 @@ def test_bitcode_that_kills_llvm_is_recorded(tree: Tree, corpus: Build, tmp_path
 
 def test_a_whole_program(tree: Tree, corpus: Build) -> None:
     root = tree({"lib.c": TWO, "main.c": MAIN, "bad.c": "int bad = ;\n" + PADDING})
-    found = corpus(root, link=True)
+    found = corpus(root, link="lto")
     assert statuses(found) == {"linked": "compiled", "bad.c": "failed"}
     assert sorted(functions(found.find("package/linked"))) == ["main", "thrice", "twice"]
     assert [path.name for path in found.folder.glob("[!.]*")] == ["package.pack"]
@@ -112,7 +112,7 @@ def test_a_whole_program(tree: Tree, corpus: Build) -> None:
 
 def test_files_that_do_not_link_are_an_error(tree: Tree, corpus: Build) -> None:
     with pytest.raises(InputError, match="twice"):
-        corpus(tree({"a.c": TWO, "b.c": TWO}), link=True)
+        corpus(tree({"a.c": TWO, "b.c": TWO}), link="lto")
 
 
 def test_each_function_is_a_program(tree: Tree, corpus: Build) -> None:

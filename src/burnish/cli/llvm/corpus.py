@@ -95,7 +95,8 @@ def _parser() -> CommandParser:
     add("--from", dest="source", metavar="WHAT", help=_FROM_HELP)
     add("--name", default="", help="with --from: name of the package; default: its folder's name")
     add("--functions", nargs="?", const="", metavar="NAME", help="with --from: each function, or this one")
-    add("--link", action="store_true", help="with --from: one program of all files")
+    add("--link", "--lto", action="store_true", help="with --from: one program of all files")
+    add("--thinlto", action="store_true", help="with --from: each program imports functions of the others")
     add("--objects", action="store_true", help="with --from: the modules in the objects that it names")
     _add_objects(add)
     _add_flag_changes(add)
@@ -255,7 +256,7 @@ def _check_build(options: argparse.Namespace) -> None:
     """Refuse options that would have no effect: those for the user's files with the public packages, say."""
     of_objects = {"--base": options.base, "--command": options.command}
     of_own = {"--name": options.name, "--link": options.link, "--functions": options.functions is not None}
-    of_own |= {"--objects": options.objects, **of_objects}
+    of_own |= {"--thinlto": options.thinlto, "--objects": options.objects, **of_objects}
     of_own |= {"--add-flag, --delete-flag, --replace-flag": _flag_changes(options) != UNCHANGED}
     of_public = {"--package": options.package, "--limit": options.limit is not None}
     wrong = of_public if options.source else of_own | {"options for clang": options.clang}
@@ -269,8 +270,10 @@ def _check_build(options: argparse.Namespace) -> None:
         )
     if not options.objects and (given := [name for name, value in of_objects.items() if value]):
         raise InputError(f"{', '.join(given)}: only with --objects")
-    if options.link and options.functions is not None:
-        raise InputError("--link and --functions: expected only one of them")
+    ways = {"--link": options.link, "--thinlto": options.thinlto}
+    ways["--functions"] = options.functions is not None
+    if len(given := [name for name, value in ways.items() if value]) > 1:
+        raise InputError(f"{' and '.join(given)}: expected only one of them")
 
 
 def _build_public(options: argparse.Namespace) -> list[str]:
@@ -302,7 +305,7 @@ def _build_user_package(options: argparse.Namespace) -> list[str]:
         name = build_user_package(
             options.folder,
             own,
-            link=options.link,
+            link="lto" if options.link else "thinlto" if options.thinlto else "",
             do=do,
             progress=progress,
             again=options.again,

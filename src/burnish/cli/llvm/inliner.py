@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -30,6 +31,7 @@ from burnish.tasks.llvm_inlining.policy.policies import (
     permutation_importance,
     summary_of,
 )
+from burnish.tasks.llvm_inlining.policy.vocabulary import NAMES, write_vocabulary
 
 TASK = "llvm_inlining"
 
@@ -58,8 +60,16 @@ def _parser() -> CommandParser:
         "--tries", type=whole_number(0), default=0, metavar="N", help="of each module; default: none"
     )
     one.add_argument("--seconds", type=SECONDS, metavar="S", help="at most, for one module")
+    one.add_argument("--sites", default="", metavar="REGEX", help="only decisions at such sites")
     one.add_argument("--workers", type=COUNT, default=1, metavar="N", help="processes; default: 1")
     _add_programs(one)
+
+    text = "write the quantiles of each feature as NAME.buckets, as MLGO's vocabularies have them"
+    one = commands.add_parser("vocabulary", help=text, description=f"{text}.".capitalize(), subcommand=True)
+    one.set_defaults(run=_vocabulary)
+    one.add_argument("out", type=Path, help="the folder that they are written to")
+    one.add_argument("decisions", type=Path, help="output of `burnish inliner decisions`")
+    one.add_argument("--quantiles", type=COUNT, default=1000, metavar="N", help="default: 1000")
 
     text = "measure modules compiled by a policy's answers, without a search"
     one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize(), subcommand=True)
@@ -84,7 +94,11 @@ def _add_programs(parser: CommandParser) -> None:
     parser.add_argument("programs", nargs="+", help="files, or references such as corpus:val")
     parser.add_argument("--objective", help="default: loaded-bytes")
     parser.add_argument("--match", default="", metavar="REGEX", help="only modules with such names")
-    parser.add_argument("--count", type=COUNT, metavar="N", help="only N modules, drawn with the seed")
+    number = parser.add_mutually_exclusive_group()
+    number.add_argument("--count", type=COUNT, metavar="N", help="only N modules, drawn with the seed")
+    number.add_argument(
+        "--sampling-rate", type=_rate, metavar="SHARE", help="only this share of the modules, such as 0.1"
+    )
     parser.add_argument("--seed", type=SEED, default=0)
 
 
@@ -92,15 +106,14 @@ def _programs(options: argparse.Namespace) -> Iterator[Program]:
     """Yield the chosen programs."""
     import numpy as np
 
-    try:
-        wanted = re.compile(options.match)
-    except re.error as error:
-        raise InputError(f"--match {options.match}: {error}") from None
+    wanted = _pattern("--match", options.match)
     found = [(part, i) for text in options.programs for part in [resolve(text)] for i in range(len(part))]
-    order = (
-        np.random.default_rng(options.seed).permutation(len(found)) if options.count else range(len(found))
-    )
-    left = options.count or len(found)
+    count = options.count
+    if options.sampling_rate:
+        found = [(part, i) for part, i in found if not options.match or wanted.search(part[i].name)]
+        count = math.ceil(options.sampling_rate * len(found))
+    order = np.random.default_rng(options.seed).permutation(len(found)) if count else range(len(found))
+    left = count or len(found)
     for number in order:
         part, i = found[int(number)]
         if left and wanted.search(part[i].name):
@@ -108,10 +121,47 @@ def _programs(options: argparse.Namespace) -> Iterator[Program]:
             yield part[i]
 
 
+def _pattern(option: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InputError(f"{option} {text}: {error}") from None
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = math.nan
+    if not 0 < rate <= 1:
+        raise InputError(f"{text}: expected a share above 0 and up to 1, such as 0.1")
+    return rate
+
+
+def _vocabulary(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    tables = _tables(options.decisions, "burnish inliner decisions")
+    rows = np.concatenate([one.rows for one in tables if not one.trace] or [np.empty((0, len(NAMES)))])
+    if not len(rows):
+        raise InputError(f"{options.decisions}: no decision of the heuristic; there is nothing to count")
+    write_vocabulary(options.out, rows, options.quantiles)
+    print(f"quantiles of {len(NAMES)} features of {len(rows)} decisions in {options.out}")
+    return 0
+
+
+def _tables(path: Path, command: str) -> list[Decisions]:
+    """Read a file of decisions, which has to exist."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; {command} writes it")
+    return read_json_lines(path, Decisions.from_json, appended=True)
+
+
 def _decisions(options: argparse.Namespace) -> int:
     task = load_task(TASK)
     done = {one.digest for one in read_json_lines(options.out, Decisions.from_json, appended=True)}
-    trying = Trying(options.tries, options.seconds, options.workers, options.seed)
+    sites = _pattern("--sites", options.sites).pattern
+    trying = Trying(options.tries, options.seconds, options.workers, options.seed, sites)
     modules = tried = 0
     with closing(LineFile(options.out, keep=True)) as file:
         for program in _programs(options):
@@ -171,9 +221,7 @@ def features_table(found: Iterable[FeatureImportance]) -> TextTable:
 
 def _importance(options: argparse.Namespace) -> int:
     policy = load_action_policy(_policy_path(options.policy))
-    if not options.decisions.is_file():
-        raise InputError(f"{options.decisions}: no such file; burnish inliner decisions --tries N writes it")
-    tables = read_json_lines(options.decisions, Decisions.from_json, appended=True)
+    tables = _tables(options.decisions, "burnish inliner decisions --tries N")
     found = permutation_importance(policy, tables, repeats=options.repeats, seed=options.seed)
     if options.plot:
         _draw(found, tables, options)

@@ -73,8 +73,9 @@ class RunConfig:
     seed: int = 0
     standardize_steps: int = 1000  # steps played first, for the means and deviations of features; 0: none
     standardize_on: str = "random"
-    """Decisions in those steps: "random"; "default" for the compiler's own on the training programs; or a
-    file of the compiler's decisions, such as one that `burnish inliner decisions` wrote."""
+    """Decisions in those steps: "random"; "default" for the compiler's own on the training programs; a file
+    of the compiler's decisions, such as one that `burnish inliner decisions` wrote; or a folder of quantiles,
+    such as one that `burnish inliner vocabulary` or MLGO wrote."""
     threads: int = 1  # of torch; the compilers use the other cores
     validate_every: int = 10  # iterations
     checkpoint_every: int = 10  # iterations
@@ -95,7 +96,7 @@ class Expert:
 
     search: str = "genetic"  # see burnish.search; "mixed@shipped" is a search that a policy guides
     evaluations: int = 200  # for each program
-    demonstrations: str = ""  # a file of traces that training.collect wrote, instead of a search
+    demonstrations: str = ""  # a file of collected traces or of the task's decisions, instead of a search
     idle: tuple[str, ...] = ()  # actions without effect that fill an episode after its demonstration ends
 
     def __post_init__(self) -> None:

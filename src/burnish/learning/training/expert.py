@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -142,20 +143,35 @@ def _demonstrated(setup: ExpertSetup, program: Program, known: str) -> tuple[str
     return found.to_json(), found.trace
 
 
-def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: str) -> list[Demonstration]:
+def read_demonstrations(setup: ExpertSetup, programs: Sequence[Program]) -> list[Demonstration]:
     """Read an expert's file, and return its demonstrations for the given programs and objective.
+
+    The file has collected traces, or the task's own decisions. If the compiler asks questions, its own
+    answers complete a trace. Programs on which the compiler fails are left out.
 
     Raises:
         InputError: there is no such file, or it has no such demonstration.
     """
+    task, objective, expert = setup.task, setup.objective, setup.expert
     path = Path(expert.demonstrations)
     if not path.exists():
         raise InputError(f"expert.demonstrations: {path}: there is no such file")
-    known = {found.digest: found for found in read_found(path) if found.objective == objective}
+    decided = pkgutil.resolve_name(task.policies.decided)(path) if task.policies.decided else None
+    rows: list[Found] = read_found(path) if decided is None else decided
+    known = {found.digest: found for found in rows if found.objective == objective}
     shown = [program for program in programs if program.digest in known]
     if not shown:
         raise InputError(f"expert.demonstrations: {path} has no training program for {objective}")
-    return [demonstration_of(known[program.digest], program, expert.idle) for program in shown]
+    demonstrations = []
+    for program in shown:
+        found = known[program.digest]
+        if task.max_steps is None:
+            try:
+                found = replace(found, trace=completed(task, program, found.trace, setup.limits))
+            except (CompilerCrash, ProgramError):
+                continue
+        demonstrations.append(demonstration_of(found, program, expert.idle))
+    return demonstrations
 
 
 def demonstration_of(found: Found, program: Program, idle: tuple[str, ...] = ()) -> Demonstration:

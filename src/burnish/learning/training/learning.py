@@ -242,12 +242,12 @@ class PolicyTraining(PolicySetup):
 
     def _demonstrations(self, folder: Path, note: Note) -> list[Demonstration]:
         expert = self.config.expert
-        if expert.demonstrations:
-            return read_demonstrations(expert, self.programs, self.objective)
         table = self.config
         alone = self._do or self.task.objective(self.objective).noisy
         workers = 1 if alone else table.environment.count
         setup = ExpertSetup(self.task, self.objective, expert, table.run.seed, workers, self.limits)
+        if expert.demonstrations:
+            return read_demonstrations(setup, self.programs)
         return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note, self._do or IN_TURN)
 
 

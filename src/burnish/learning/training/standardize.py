@@ -36,9 +36,10 @@ def check_standardize_on(standardize_on: str, task: Task) -> None:
             f"run.standardize_on is {standardize_on!r}; expected 'random', because there are no default "
             f"decisions in {task.name}"
         )
-    if standardize_on not in (RANDOM, DEFAULT) and not Path(standardize_on).is_file():
+    if standardize_on not in (RANDOM, DEFAULT) and not Path(standardize_on).exists():
         raise InputError(
-            f"run.standardize_on: {standardize_on}: expected 'random', 'default' or a file that exists"
+            f"run.standardize_on: {standardize_on}: expected 'random', 'default', or a file or a folder that "
+            "exists"
         )
 
 

@@ -27,6 +27,7 @@ BUILD = (
     *("-fdebug-prefix-map=", "-fmacro-prefix-map=", "-ffile-prefix-map="),
     *("-fembed-bitcode", "-fthinlto-index=", "-sys-header-deps", "-I", "-D", "-U"),
 )
+EMBEDS = "-lto-embed-bitcode"
 DASHED_VALUES = ("-mllvm", "-Xclang", "-target-feature")  # options whose value may begin with a dash
 
 
@@ -69,10 +70,11 @@ def with_changes(options: Iterable[str], changes: FlagChanges) -> tuple[str, ...
 
 def without_build(options: Iterable[str]) -> Iterator[str]:
     """Yield -cc1 options without those that name files or folders of one build."""
-    words = iter(options)
-    for word in words:
-        if word in BUILD_WITH_VALUE:
-            next(words, None)
+    words = [*options]
+    while words:
+        word = words.pop(0)
+        if word in BUILD_WITH_VALUE or (word == "-mllvm" and words[:1] and words[0].startswith(EMBEDS)):
+            words[:1] = []
         elif word != "-" and not word.startswith(BUILD):
             yield word
 

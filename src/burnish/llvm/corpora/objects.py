@@ -30,6 +30,7 @@ ARCHIVES, OBJECTS = (".a",), (".o", ".obj")
 IMPORTED = ".3.import.bc"
 MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")  # of bitcode; the second one is Darwin's
 EMBEDDED, COMMAND, FAT = ".llvmbc", ".llvmcmd", ".llvm.lto"  # sections
+DISABLED = "-disable-llvm-passes"  # of the driver's -fembed-bitcode: clang's passes ran in the process before
 INDEX_OPTION = "-fthinlto-index="
 BAZEL_LINK = "CppLink"  # mnemonic of an action
 HOW = "compile it with -Xclang -fembed-bitcode=all, -flto or -ffat-lto-objects"
@@ -94,6 +95,8 @@ def read_object(one: ObjectFile, root: Path, command: str = "") -> MlgoModule | 
         bitcode, options = _module_of(content)
         if not bitcode:
             return f"no bitcode in it; {HOW}"
+        if DISABLED in options:
+            return "it was optimized before it was embedded; compile with -Xclang before -fembed-bitcode=all"
         if command and not any(re.match(command, word) for word in options):
             return f"no option of its command matches {command}"
         index = _index_of(one, root, options)
@@ -101,7 +104,7 @@ def read_object(one: ObjectFile, root: Path, command: str = "") -> MlgoModule | 
         return MlgoModule(name, bitcode, tuple(without_build(options)), index and index.read_bytes())
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
-    except (_native.InputError, ValueError) as error:
+    except (InputError, _native.InputError, ValueError) as error:
         raise InputError(f"{one.name}: {error}") from None
 
 
@@ -138,10 +141,13 @@ def _objects_at(path: Path, root: Path) -> Iterator[ObjectFile]:
     try:
         content = path.read_bytes()
         members = _native.archive_members(content)
+        outside = _native.thin_archive_paths(content)
     except (OSError, _native.InputError) as error:
         raise InputError(f"{path}: cannot read the archive: {error}") from None
     for member, start, text in members:
         yield ObjectFile(f"{name.as_posix()}/{member}", path, (start, len(text)))
+    for member in outside:
+        yield from _objects_at(Path(os.path.normpath(path.parent / member)), root)
 
 
 def _names(source: Path, root: Path) -> list[str]:

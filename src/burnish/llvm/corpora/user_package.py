@@ -9,12 +9,15 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
 from burnish.llvm.corpora.building import (
+    LIMITS,
     WORK,
     Compile,
     FileGroup,
@@ -34,9 +37,10 @@ from burnish.llvm.corpora.public import folder_groups
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.tree import index_tree
 from burnish.llvm.corpora.units import FLAGS, TIMELESS
-from burnish.llvm.programs import link_programs, load_program
+from burnish.llvm.programs import import_programs, link_programs, load_program
 from burnish.llvm.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode, first_error
 from burnish.workers.executor import Executor
+from burnish.workers.worker import Worker
 
 LINKED = "linked"  # the path of a whole program, in its row
 PART_FILES = 64  # files in one part of a build, if they are independent of each other
@@ -63,15 +67,21 @@ def build_user_package(
     folder: Path,
     own: UserPackage,
     *,
-    link: bool = False,
+    link: Literal["", "lto", "thinlto"] = "",
     do: Executor | None = None,
     progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> str:
     """Build a package of a user's own files into a corpus; return the package's name.
 
-    `link` makes one program of all files that compile. For the other arguments see `build`; `again` also
-    compiles files whose headers outside the folder may have changed.
+    Args:
+        folder: The corpus.
+        own: The files.
+        link: "lto" makes one program of all files that compile; "thinlto" gives each program functions of
+            the others, which LLVM chooses by summaries of all.
+        do: See `build`.
+        progress: See `build`.
+        again: Also compile files whose headers outside the folder may have changed.
 
     Raises:
         InputError: there is nothing to compile, no file compiles, or the files do not link.
@@ -86,10 +96,16 @@ def build_user_package(
     rows = [row for row in corpus.rows if row.status == "compiled"]
     if not rows:
         raise InputError(f"{own.source}: no file compiled: {corpus.rows[0].name}: {corpus.rows[0].reason}")
-    whole = link_programs([corpus.open(row) for row in rows]).content
-    linked = packed(PackRow(job.name, LINKED, own.split, "llvm", "compiled"), whole)
-    others = [(row, b"") for row in corpus.rows if row.status != "compiled"]
-    write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, [linked, *others])
+    items = [(row, b"") for row in corpus.rows if row.status != "compiled"]
+    programs = [corpus.open(row) for row in rows]
+    if link == "lto":
+        whole = PackRow(job.name, LINKED, own.split, "llvm", "compiled")
+        items.append(packed(whole, link_programs(programs).content))
+    else:
+        with closing(Worker(LIMITS)) as worker:
+            imported = worker.call(import_programs, programs)
+        items += [packed(row, program.content) for row, program in zip(rows, imported, strict=True)]
+    write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, items)
     shutil.rmtree(files)
     with contextlib.suppress(OSError):  # not empty, if it has parts of another package
         (folder / WORK).rmdir()
@@ -100,7 +116,12 @@ def user_package_job(own: UserPackage) -> PackageJob:
     """Plan the build of a package from a user's own files."""
     path = Path(own.source)
     parts: list[FileGroup] = []
-    has_options = True
+    is_mlgo = path.name == DESCRIPTION or (path / DESCRIPTION).is_file()
+    if own.flags != UNCHANGED and not (own.objects or is_mlgo or path.suffix == ".json"):
+        raise InputError(
+            f"{own.source}: its files come without options that could be changed; expected a {NAME}, an MLGO "
+            "corpus or objects. Options for clang follow a double dash."
+        )
     if own.objects:
         root = base_of(path, own.base)
         objects = {one.name: one for one in find_objects(path, own.base)}
@@ -109,7 +130,7 @@ def user_package_job(own: UserPackage) -> PackageJob:
             chosen = {name: objects[name] for name in names}
             read = functools.partial(read_objects, root, chosen, own.command, own.flags)
             parts.append(FileGroup(key, names, read))
-    elif path.name == DESCRIPTION or (path / DESCRIPTION).is_file():
+    elif is_mlgo:
         corpus = read_mlgo(path.resolve())
         root = corpus.folder
         files = [root / DESCRIPTION, *(corpus.path(module) for module in corpus.modules)]
@@ -117,7 +138,7 @@ def user_package_job(own: UserPackage) -> PackageJob:
             chosen = {name: _options_of(corpus, name, own.flags) for name in names}
             parts.append(FileGroup(key, names, functools.partial(read_modules, root, chosen)))
     elif path.is_dir():
-        root, has_options = path.resolve(), False
+        root = path.resolve()
         files, parts = _folder_parts(own, root)
     elif path.name.endswith(".json"):
         root = path.resolve().parent
@@ -131,12 +152,6 @@ def user_package_job(own: UserPackage) -> PackageJob:
             parts.append(FileGroup(key, names, functools.partial(compile_commands, chosen)))
     else:
         root, files, parts = _pattern_parts(own)
-        has_options = False
-    if own.flags != UNCHANGED and not has_options:
-        raise InputError(
-            f"{own.source}: its files come without options that could be changed; expected a {NAME}, an MLGO "
-            "corpus or objects. Options for clang follow a double dash."
-        )
     if not parts:
         raise InputError(
             f"{own.source}: nothing to compile there; expected a folder with C, C++, .ll or .bc files, "

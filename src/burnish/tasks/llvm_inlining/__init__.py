@@ -40,6 +40,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         policies=TaskPolicies(
             trainings={"answer-values": f"{__name__}.train.credit_training:AnswerValuesTraining"},
             default_observations=f"{__name__}.policy.default_traces:default_observations",
+            decided=f"{__name__}.policy.default_traces:best_decided",
         ),
         files=parts.files(options.pipeline),
         checks=parts.checks(),

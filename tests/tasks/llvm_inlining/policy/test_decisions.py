@@ -50,6 +50,16 @@ def test_under_answers_those_are_tried_the_other_way_too(table: Decisions) -> No
     assert under.changes[found] == -table.changes[place]
 
 
+def test_sites_are_chosen_by_a_pattern(table: Decisions) -> None:
+    pattern = r"^_Z6totalsid >"
+    found = decide(PROBLEM, trying=Trying(sites=pattern))
+    at = [i for i, site in enumerate(table.sites) if site.startswith("_Z6totalsid >")]
+    assert 0 < len(at) < len(table.sites)
+    assert found.sites == tuple(table.sites[i] for i in at)
+    assert found.rows.tolist() == table.rows[at].tolist()
+    assert found.changes.tolist() == table.changes[at].tolist()
+
+
 def test_some_are_drawn_with_the_seed(table: Decisions) -> None:
     found = [decide(PROBLEM, trying=Trying(most=5, seed=seed)) for seed in (0, 0, 1)]
     assert [int(one.tried.sum()) for one in found] == [5, 5, 5]

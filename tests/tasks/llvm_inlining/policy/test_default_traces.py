@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from burnish.learning.training.learning import PolicyTraining
 from burnish.policies.native import native_network
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining import TASK
-from burnish.tasks.llvm_inlining.observations import FEATURES
+from burnish.tasks.llvm_inlining.observations import FEATURES, INLINED, ROW
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
-from burnish.tasks.llvm_inlining.policy.default_traces import default_observations
+from burnish.tasks.llvm_inlining.policy.default_traces import best_decided, default_observations
+from burnish.tasks.llvm_inlining.policy.vocabulary import write_vocabulary
 from tests.sources import program
 
 BOTH = ("inlining-features", "heuristic")
@@ -110,8 +112,47 @@ def test_mlgo_s_configuration_has_a_vocabulary_of_default_traces(table: Decision
     assert 0 < sum(chosen) < len(chosen)
 
 
+def test_quantiles_come_from_the_files_of_a_vocabulary(table: Decisions, tmp_path: Path) -> None:
+    """The network has the same boundaries from the files as from the decisions that they were made of."""
+    write_vocabulary(tmp_path / "vocab", table.rows, 1000)
+    training = open_ppo(tmp_path / "run", f"run.standardize_on={tmp_path / 'vocab'}", "network.kind=mlp")
+    try:
+        encoder = training.policy().encoder
+    finally:
+        training.close()
+    assert isinstance(encoder, MLP)
+    columns = [*range(len(FEATURES)), *range(len(FEATURES), len(FEATURES) + 4)]
+    quantiles = np.quantile(table.rows[:, columns], np.linspace(0, 1, 1000), axis=0).T
+    without_asked = np.delete(encoder.boundaries.numpy(), len(FEATURES), axis=0)
+    np.testing.assert_allclose(without_asked, quantiles, rtol=1e-6)
+
+
+def tried(program_name: str, *changes: float, cost: float = 100.0) -> Decisions:
+    """Return decisions of which the heuristic inlined every second one."""
+    sites = tuple(f"main > f #{number}" for number in range(len(changes)))
+    rows = np.zeros((len(changes), len(ROW)), dtype=np.int64)
+    rows[1::2, INLINED] = 1
+    return Decisions(program_name, program_name, "loaded-bytes", cost, (), sites, rows, np.array(changes))
+
+
+def test_the_best_answers_of_a_file_are_those_that_were_measured(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    answered = replace(tried("c", 5, -1), trace=("main > f #1: leave",), cost=90.0)
+    rows = tried("a", 3, -2, math.nan), tried("b", 0, math.nan), tried("c", -4, 1), answered
+    path.write_text("".join(f"{one.to_json()}\n" for one in rows))
+    found = best_decided(path)
+    assert found is not None
+    assert [(one.program, one.cost, one.reference, one.trace) for one in found] == [
+        ("a", 98, 100, ("main > f #1: leave",)),
+        ("b", 100, 100, ()),
+        ("c", 89, 90, ()),  # without its answer: the heuristic's
+    ]
+    path.write_text('{"program": "a", "trace": []}\n')
+    assert best_decided(path) is None
+
+
 def test_what_cannot_be_standardized_on_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.jsonl: expected 'random', 'default' or a file that exists"):
+    with pytest.raises(InputError, match=r"none\.jsonl: expected 'random', 'default', or a file or a folder"):
         open_ppo(tmp_path, "run.standardize_on=none.jsonl")
     with pytest.raises(
         InputError, match="expected 'random', because there are no default decisions in llvm_passes"

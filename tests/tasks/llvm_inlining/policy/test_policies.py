@@ -10,6 +10,7 @@ import pytest
 
 from burnish.cli import main
 from burnish.core.errors import InputError
+from burnish.files import read_json_lines
 from burnish.policies.answer import answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
 from burnish.policies.batches import Features
@@ -135,3 +136,34 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(names) == len(FEATURES) + 4
     assert main(["inliner", "decisions", str(out), *files, "--match", "("]) == 2
     assert "--match" in capsys.readouterr().err
+    for wrong in (["--sites", "("], ["--sampling-rate", "0"], ["--sampling-rate", "half"]):
+        assert main(["inliner", "decisions", str(out), *files, *wrong]) == 2
+        assert wrong[0] in capsys.readouterr().err
+
+
+def test_commands_for_a_share_of_the_modules_and_for_a_vocabulary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, vocabulary = tmp_path / "d.jsonl", tmp_path / "vocab"
+    files = [str(DATA / name) for name in ("hash_table.c", "matrix.c", "classes.cpp", "recursion.c")]
+    words = [
+        str(out),
+        *files,
+        "--match",
+        "hash|classes|recursion",
+        "--sampling-rate",
+        "0.5",
+        "--sites",
+        "Stack",
+    ]
+    assert main(["inliner", "decisions", *words]) == 0
+    assert "2 more modules" in capsys.readouterr().out  # half of three, rounded up
+    tables = read_json_lines(out, Decisions.from_json)
+    assert all("Stack" in site for table in tables for site in table.sites)
+    out.unlink()
+    assert main(["inliner", "decisions", str(out), *files]) == 0
+    assert main(["inliner", "vocabulary", str(vocabulary), str(out), "--quantiles", "11"]) == 0
+    lines = (vocabulary / "callee_users.buckets").read_text().splitlines()
+    assert len(lines) == 11 and lines == sorted(lines, key=float)
+    assert main(["inliner", "vocabulary", str(vocabulary), str(tmp_path / "none.jsonl")]) == 2
+    assert "no such file; burnish inliner decisions writes it" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -103,6 +104,7 @@ class Trying:
     seconds: float | None = None  # time limit for one module; None: no limit
     workers: int = 1
     seed: int = 0
+    sites: str = ""  # a regular expression: only decisions at such sites, tried or not
 
 
 def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> Decisions:
@@ -129,7 +131,8 @@ def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> De
         session.close()
         changes = np.full(len(rows), math.nan)
         places = {site: i for i, site in enumerate(sites)}
-        chosen = [site for site in sites if site in others]
+        kept = [i for i, site in enumerate(sites) if re.search(trying.sites, site)]
+        chosen = [sites[i] for i in kept if sites[i] in others]
         if trying.most is not None and trying.most < len(chosen):
             rng = np.random.default_rng((trying.seed, int(problem.program.digest[:8], 16)))
             chosen = [chosen[i] for i in np.sort(rng.permutation(len(chosen))[: trying.most])]
@@ -142,7 +145,9 @@ def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> De
     finally:
         evaluator.close()
     program = problem.program
-    return Decisions(program.name, program.digest, problem.goal.name, cost, trace, sites, rows, changes)
+    sites = tuple(sites[i] for i in kept)
+    table = rows[kept], changes[kept]
+    return Decisions(program.name, program.digest, problem.goal.name, cost, trace, sites, *table)
 
 
 def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
@@ -153,7 +158,7 @@ def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
         yield split_entry(entry)[0], tuple(text for text in trace if text != entry)
 
 
-def observations_of(rows: NDArray[np.int64], observation: Observed) -> list[Any]:
+def observations_of(rows: NDArray[np.int64] | NDArray[np.float64], observation: Observed) -> list[Any]:
     """Return an environment's observations at N questions, from their rows [N, 43].
 
     Raises:
