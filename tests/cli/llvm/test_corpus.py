@@ -127,13 +127,6 @@ def test_a_single_folder_is_split_by_file_where_that_is_asked_for(
         (["build", "--limit", "3", "DEFAULT"], "expected --folder too"),
         (["build", "--from", ".", "--limit", "3"], "--limit: only without --from"),
         (["build", "--from", ".", "--link", "--functions"], "expected only one of them"),
-        (["build", "--from", ".", "--lto", "--thinlto"], "--link and --thinlto: expected only one of them"),
-        (["build", "--thinlto"], "--thinlto: only with --from"),
-        (["build", "--from", ".", "--command=-O2"], "--command: only with --objects"),
-        (["build", "--from", "FOLDER", "--objects"], "no object there"),
-        (["build", "--from", ".", "--add-flag=-Os"], "without options that could be changed"),
-        (["build", "--from", ".", "--replace-flag=-O2"], "expected NAME=VALUE"),
-        (["build", "--delete-flag=-O2"], "--add-flag, --delete-flag, --replace-flag: only with --from"),
         (["list", "--folder", "nowhere"], "no corpus there"),
         (["split", "--folder", "FOLDER", "--assign", "train"], "expected shares such as"),
         (["split", "--folder", "FOLDER", "--by-file"], "--by-file: expected --assign too"),
@@ -149,6 +142,29 @@ def test_wrong_words_are_explained(
     elif "--folder" not in words and words[0] != "fetch":
         words += ["--folder", str(folder)]
     assert main(["corpus", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["build", "--from", "EMPTY", "--lto", "--thinlto"],
+            "--link and --thinlto: expected only one of them",
+        ),
+        (["build", "--thinlto"], "--thinlto: only with --from"),
+        (["build", "--from", "EMPTY", "--command=-O2"], "--command: only with --objects"),
+        (["build", "--from", "EMPTY", "--objects"], "no object there"),
+        (["build", "--from", "EMPTY", "--add-flag=-Os"], "without options that could be changed"),
+        (["build", "--from", "EMPTY", "--replace-flag=-O2"], "expected NAME=VALUE"),
+        (["build", "--delete-flag=-O2"], "--add-flag, --delete-flag, --replace-flag: only with --from"),
+    ],
+)
+def test_wrong_words_about_objects_are_explained(
+    tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(tmp_path) if word == "EMPTY" else word for word in words]
+    assert main(["corpus", *words, "--folder", str(tmp_path / "corpus")]) == 2
     assert message in capsys.readouterr().err
 
 

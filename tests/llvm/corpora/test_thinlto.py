@@ -11,6 +11,7 @@ import pytest
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.llvm.corpora.mlgo import MlgoModule, write_mlgo
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.programs import import_programs
@@ -106,6 +107,24 @@ def test_a_corpus_of_sources_imports_and_still_runs(folder: Path) -> None:
         for name in ("imported", "plain")
     ]
     assert printed[0] == printed[1] != b""
+
+
+def test_a_corpus_of_mlgo_from_before_the_import_gets_its_imports(folder: Path) -> None:
+    """With an index beside each module, as a distributed build has them before the import."""
+    clang(folder, f"clang -O2 -flto=thin -c {' '.join(SOURCES)}")
+    clang(folder, "ld.lld -plugin-opt=thinlto-index-only -e main main.o helper.o many.o -o program")
+    names = [Path(name).stem for name in SOURCES]
+    modules = [
+        MlgoModule(
+            name, (folder / f"{name}.o").read_bytes(), index=(folder / f"{name}.o.thinlto.bc").read_bytes()
+        )
+        for name in names
+    ]
+    write_mlgo(folder / "mlgo", modules)
+    own = UserPackage(str(folder / "mlgo"))
+    build_user_package(folder / "corpus", own, link="thinlto", do=Processes(1))
+    main = open_corpus(folder / "corpus").find("mlgo/main")
+    assert "available_externally" in definitions(main.content)["helper"]
 
 
 def test_what_nobody_uses_is_dropped_only_beside_a_main_function(folder: Path) -> None:

@@ -134,8 +134,8 @@ def write_mlgo(
     names: dict[str, None] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for half in folder.glob(f"{HALF}*"):
-            shutil.rmtree(half, ignore_errors=True)
+        for left in folder.glob(f"{HALF}*"):  # by a killed process
+            shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=HALF) as half:
             indexed = _write_modules(Path(half), modules, names)
             (folder / DESCRIPTION).unlink(missing_ok=True)
