@@ -154,6 +154,7 @@ def test_wrong_words_are_explained(
         ),
         (["build", "--thinlto"], "--thinlto: only with --from"),
         (["build", "--from", "EMPTY", "--command=-O2"], "--command: only with --objects"),
+        (["extract", "EMPTY", "EMPTY", "--command", "("], "--command (: missing )"),
         (["build", "--from", "EMPTY", "--objects"], "no object there"),
         (["build", "--from", "EMPTY", "--add-flag=-Os"], "without options that could be changed"),
         (["build", "--from", "EMPTY", "--replace-flag=-O2"], "expected NAME=VALUE"),
@@ -164,7 +165,9 @@ def test_wrong_words_about_objects_are_explained(
     tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [str(tmp_path) if word == "EMPTY" else word for word in words]
-    assert main(["corpus", *words, "--folder", str(tmp_path / "corpus")]) == 2
+    if words[0] == "build":
+        words += ["--folder", str(tmp_path / "corpus")]
+    assert main(["corpus", *words]) == 2
     assert message in capsys.readouterr().err
 
 

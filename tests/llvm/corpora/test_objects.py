@@ -207,6 +207,8 @@ def test_a_thin_archive_names_its_objects(built: Path, tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     found = find_objects(archive, built)
     assert [one.name for one in found] == ["lib/helper.o", "main.o"]
+    (tmp_path / "both.params").write_text(f"{archive}\n{built}/main.o\n")
+    assert find_objects(tmp_path / "both.params", built) == found
     assert _native.Module(module(found[1], built).bitcode).functions == ["main"]
 
 
@@ -224,6 +226,8 @@ def test_objects_without_a_module_say_why(run: Run, tmp_path: Path) -> None:
     run("gcc -c main.c -o gcc.o")
     run("clang -O2 -fembed-bitcode=all -c main.c -o driver.o")
     run(f"clang {EMBED} -c main.c -o one.o")
+    run(f"clang {EMBED} -Xclang -disable-llvm-passes -c main.c -o none.o")
+    assert isinstance(read_object(ObjectFile("none.o", tmp_path / "none.o"), tmp_path), MlgoModule)
     run(f"clang {EMBED} -c lib/other.c -o two.o")
     run("ld.lld -r one.o two.o -o both.o")
     (tmp_path / "text.o").write_text("no object")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import shutil
 import sys
 import time
@@ -181,7 +182,20 @@ def _command(
 
 def _add_objects(add: Add) -> None:
     add("--base", type=Path, metavar="DIR", help="folder in which objects were linked; default: WHAT's own")
-    add("--command", default="", metavar="REGEX", help="only objects with a -cc1 option that begins so")
+    add(
+        "--command",
+        type=_regex,
+        default="",
+        metavar="REGEX",
+        help="only objects with a -cc1 option that begins so",
+    )
+
+
+def _regex(text: str) -> str:
+    try:
+        return re.compile(text).pattern
+    except re.error as error:
+        raise InputError(f"{text}: {error}; expected a regular expression") from None
 
 
 def _add_flag_changes(add: Add) -> None:

@@ -30,7 +30,8 @@ ARCHIVES, OBJECTS = (".a",), (".o", ".obj")
 IMPORTED = ".3.import.bc"
 MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")  # of bitcode; the second one is Darwin's
 EMBEDDED, COMMAND, FAT = ".llvmbc", ".llvmcmd", ".llvm.lto"  # sections
-DISABLED = "-disable-llvm-passes"  # of the driver's -fembed-bitcode: clang's passes ran in the process before
+# The driver's -fembed-bitcode runs the passes in one process, and embeds in a second one, with few options.
+DISABLED, OF_ALL = "-disable-llvm-passes", "-main-file-name"
 INDEX_OPTION = "-fthinlto-index="
 BAZEL_LINK = "CppLink"  # mnemonic of an action
 HOW = "compile it with -Xclang -fembed-bitcode=all, -flto or -ffat-lto-objects"
@@ -65,6 +66,8 @@ def find_objects(source: Path, base: Path | None = None) -> list[ObjectFile]:
     for path in dict.fromkeys(os.path.normpath(root / name) for name in _names(source, root)):
         for one in _objects_at(Path(path), root):
             name, number = one.name, 1
+            if found.get(name) == one:  # named twice: by itself, and by a thin archive
+                continue
             while name in found:  # archives may have several members of one name
                 number += 1
                 name = f"{one.name}@{number}"
@@ -89,13 +92,14 @@ def read_object(one: ObjectFile, root: Path, command: str = "") -> MlgoModule | 
         InputError: a file cannot be read, is damaged, or has the modules of several objects.
     """
     try:
-        content = one.path.read_bytes()
-        if one.place:
-            content = content[one.place[0] :][: one.place[1]]
+        start, size = one.place or (0, -1)
+        with one.path.open("rb") as file:
+            file.seek(start)
+            content = file.read(size)
         bitcode, options = _module_of(content)
         if not bitcode:
             return f"no bitcode in it; {HOW}"
-        if DISABLED in options:
+        if DISABLED in options and OF_ALL not in options:
             return "it was optimized before it was embedded; compile with -Xclang before -fembed-bitcode=all"
         if command and not any(re.match(command, word) for word in options):
             return f"no option of its command matches {command}"
