@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -296,7 +296,7 @@ def test_a_corpus_keeps_the_options_of_objects(built: Path, tmp_path: Path) -> N
 def test_a_stopped_write_leaves_the_old_corpus(tmp_path: Path) -> None:
     write_mlgo(tmp_path, [MlgoModule("a.o", b"BC old", ("-cc1",))])
 
-    def stopped():  # type: ignore[no-untyped-def]
+    def stopped() -> Iterator[MlgoModule]:
         yield MlgoModule("a.o", b"BC new", ("-cc1", "-O2"))
         raise KeyboardInterrupt
 

@@ -142,9 +142,10 @@ def _vocabulary(options: argparse.Namespace) -> int:
     import numpy as np
 
     tables = _tables(options.decisions, "burnish inliner decisions")
-    rows = np.concatenate([one.rows for one in tables if not one.trace] or [np.empty((0, len(NAMES)))])
-    if not len(rows):
+    decided = [one.rows for one in tables if not one.trace and len(one.rows)]
+    if not decided:
         raise InputError(f"{options.decisions}: no decision of the heuristic; there is nothing to count")
+    rows = np.concatenate(decided)
     write_vocabulary(options.out, rows, options.quantiles)
     print(f"quantiles of {len(NAMES)} features of {len(rows)} decisions in {options.out}")
     return 0

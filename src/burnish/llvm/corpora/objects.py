@@ -104,8 +104,8 @@ def read_object(one: ObjectFile, root: Path, command: str = "") -> MlgoModule | 
         if command and not any(re.match(command, word) for word in options):
             return f"no option of its command matches {command}"
         index = _index_of(one, root, options)
-        name = one.name.removesuffix(IMPORTED)
-        return MlgoModule(name, bitcode, tuple(without_build(options)), index and index.read_bytes())
+        name, summary = one.name.removesuffix(IMPORTED), index.read_bytes() if index else None
+        return MlgoModule(name, bitcode, tuple(without_build(options)), summary)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     except (InputError, _native.InputError, ValueError) as error:

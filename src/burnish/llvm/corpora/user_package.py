@@ -115,7 +115,6 @@ def build_user_package(
 def user_package_job(own: UserPackage) -> PackageJob:
     """Plan the build of a package from a user's own files."""
     path = Path(own.source)
-    parts: list[FileGroup] = []
     is_mlgo = path.name == DESCRIPTION or (path / DESCRIPTION).is_file()
     if own.flags != UNCHANGED and not (own.objects or is_mlgo or path.suffix == ".json"):
         raise InputError(
@@ -123,33 +122,14 @@ def user_package_job(own: UserPackage) -> PackageJob:
             "corpus or objects. Options for clang follow a double dash."
         )
     if own.objects:
-        root = base_of(path, own.base)
-        objects = {one.name: one for one in find_objects(path, own.base)}
-        files = [path, *dict.fromkeys(one.path for one in objects.values())]
-        for key, names in _chunks("objects", list(objects)):
-            chosen = {name: objects[name] for name in names}
-            read = functools.partial(read_objects, root, chosen, own.command, own.flags)
-            parts.append(FileGroup(key, names, read))
+        root, files, parts = _object_parts(own, path)
     elif is_mlgo:
-        corpus = read_mlgo(path.resolve())
-        root = corpus.folder
-        files = [root / DESCRIPTION, *(corpus.path(module) for module in corpus.modules)]
-        for key, names in _chunks("modules", corpus.modules):
-            chosen = {name: _options_of(corpus, name, own.flags) for name in names}
-            parts.append(FileGroup(key, names, functools.partial(read_modules, root, chosen)))
+        root, files, parts = _mlgo_parts(own, path)
     elif path.is_dir():
         root = path.resolve()
         files, parts = _folder_parts(own, root)
     elif path.name.endswith(".json"):
-        root = path.resolve().parent
-        commands = {
-            command.name: replace(command, arguments=with_changes(command.arguments, own.flags))
-            for command in read_compile_commands(path)
-        }
-        files = [path, *(command.directory / command.source for command in commands.values())]
-        for key, names in _chunks("commands", list(commands)):
-            chosen = {name: commands[name] for name in names}
-            parts.append(FileGroup(key, names, functools.partial(compile_commands, chosen)))
+        root, files, parts = _command_parts(own, path)
     else:
         root, files, parts = _pattern_parts(own)
     if not parts:
@@ -168,6 +148,44 @@ def user_package_job(own: UserPackage) -> PackageJob:
     return PackageJob(name, recipe_of(own, clang_version(), FLAGS, _fingerprint(files)), tuple(parts))
 
 
+Parts = tuple[Path, list[Path], list[FileGroup]]
+"""The common folder, the files whose change needs another build, and the groups to compile."""
+
+
+def _object_parts(own: UserPackage, path: Path) -> Parts:
+    root = base_of(path, own.base)
+    objects = {one.name: one for one in find_objects(path, own.base)}
+    parts = []
+    for key, names in _chunks("objects", list(objects)):
+        chosen = {name: objects[name] for name in names}
+        read = functools.partial(read_objects, root, chosen, own.command, own.flags)
+        parts.append(FileGroup(key, names, read))
+    return root, [path, *dict.fromkeys(one.path for one in objects.values())], parts
+
+
+def _mlgo_parts(own: UserPackage, path: Path) -> Parts:
+    corpus = read_mlgo(path.resolve())
+    parts = []
+    for key, names in _chunks("modules", corpus.modules):
+        chosen = {name: _options_of(corpus, name, own.flags) for name in names}
+        parts.append(FileGroup(key, names, functools.partial(read_modules, corpus.folder, chosen)))
+    files = [corpus.folder / DESCRIPTION, *(corpus.path(module) for module in corpus.modules)]
+    return corpus.folder, files, parts
+
+
+def _command_parts(own: UserPackage, path: Path) -> Parts:
+    commands = {
+        command.name: replace(command, arguments=with_changes(command.arguments, own.flags))
+        for command in read_compile_commands(path)
+    }
+    parts = []
+    for key, names in _chunks("commands", list(commands)):
+        chosen = {name: commands[name] for name in names}
+        parts.append(FileGroup(key, names, functools.partial(compile_commands, chosen)))
+    files = [path, *(command.directory / command.source for command in commands.values())]
+    return path.resolve().parent, files, parts
+
+
 def _folder_parts(own: UserPackage, root: Path) -> tuple[list[Path], list[FileGroup]]:
     """Return all files of the folder, including headers, and the groups to compile."""
     tree = index_tree(root)
@@ -178,7 +196,7 @@ def _folder_parts(own: UserPackage, root: Path) -> tuple[list[Path], list[FileGr
     return [root / path for path in files], parts
 
 
-def _pattern_parts(own: UserPackage) -> tuple[Path, list[Path], list[FileGroup]]:
+def _pattern_parts(own: UserPackage) -> Parts:
     found = glob.glob(own.source, recursive=True)  # noqa: PTH207 - a Path does not take absolute patterns
     files = sorted(Path(name).resolve() for name in found if Path(name).is_file())
     if not files:
