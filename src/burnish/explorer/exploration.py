@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction, InputError, NotMeasurable
-from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.reduce import Reduced
@@ -122,12 +121,6 @@ class Exploration(AbstractContextManager["Exploration"]):
     def close(self) -> None:
         """End the worker process."""
         self._sandboxes.close()
-
-    @property
-    def listings(self) -> tuple[Listing, ...]:
-        """The texts in which people compare the task's states, the usual one first; () if it has no text."""
-        texts = [name for name, item in self.task.observations.items() if item.kind == "text"]
-        return self.task.shown.listings or tuple(Listing(name, whole) for name in texts[:1])
 
     def state(self, trace: Trace) -> State:
         """Return the state after a trace; its unknown states and edges are added to the tree.

@@ -258,6 +258,7 @@ def summary(entry: Entry) -> dict[str, Any]:
         "file": entry.file.name,
         "program": found.program,
         "objective": found.objective,
+        "unit": _unit(entry, found.objective),
         "method": found.method,
         "budget": found.budget,
         "seed": found.seed,
@@ -287,23 +288,28 @@ def details(entry: Entry) -> dict[str, Any]:
     if isinstance(found, Row):
         baselines = {found.reference: found.reference_cost}
         beside: dict[str, Any] = {
-            name: {"reference": one, "result": other} for name, (one, other) in found.beside.items()
+            name: {"unit": _unit(entry, name), "reference": one, "result": other}
+            for name, (one, other) in found.beside.items()
         }
         own: dict[str, Any] = {"curve": found.curve, "checks": found.checks, "machine": found.machine}
     else:
         baselines = dict(found.baselines)
         beside = {
-            name: {"reference": costs.get(_reference(entry)), "result": costs.get("result")}
+            name: {
+                "unit": _unit(entry, name),
+                "reference": costs.get(_reference(entry)),
+                "result": costs.get("result"),
+            }
             for name, costs in found.beside.items()
         }
         own = {"curve": (), "checks": found.verified, "toolchain": dict(found.toolchain)}
         own["source"] = found.source
-    unit = ""
+    titles = dict[str, str]()
     with suppress(BurnishError):
-        unit = entry.task().objective(found.objective).unit
+        titles = entry.task().site_titles(found.trace)
     return own | {
         "trace": found.trace,
-        "unit": unit,
+        "titles": titles,
         "evaluations": found.evaluations,
         "baselines": [[_label(entry, name), cost] for name, cost in baselines.items()],
         "beside": beside,
@@ -318,6 +324,13 @@ def _verified(valid: bool, checks: Sequence[str]) -> str:
 def _reference(entry: Entry) -> str:
     with suppress(BurnishError):
         return entry.task().reference
+    return ""
+
+
+def _unit(entry: Entry, objective: str) -> str:
+    """Return an objective's unit; "" if the task or the objective is unknown here."""
+    with suppress(BurnishError):
+        return entry.task().objective(objective).unit
     return ""
 
 

@@ -3,6 +3,8 @@
 import { $, change, drawn, element, number, say } from "./draw.js";
 import { addressOf, ask, edges, nodes, page, pathKeys } from "./state.js";
 import { tabs } from "./tabs.js";
+import { exactly, readable } from "./titles.js";
+import { amount, duration, quantity } from "./values.js";
 
 const WIDTH = 320, HEIGHT = 150, LEFT = 8, RIGHT = 70, TOP = 12, BOTTOM = 14;
 const DOT = 3; // pixels
@@ -33,7 +35,7 @@ function drawTrace() {
   $("trace").replaceChildren(...page.here.trace.map((entry, i) => {
     const [before, now] = [all[i].node?.cost ?? null, all[i + 1].node?.cost ?? null];
     const kind = now < before ? "better" : now > before ? "worse" : "even";
-    return element("li", {}, element("a", { href: addressOf(page.here.trace.slice(0, i + 1)) }, entry), element("span", { class: kind }, change(before, now)));
+    return element("li", {}, element("a", { href: addressOf(page.here.trace.slice(0, i + 1)), ...exactly(entry) }, readable(entry)), element("span", { class: kind }, change(before, now)));
   }));
 }
 
@@ -64,7 +66,7 @@ const known = () => page.program.baselines.filter((one) => Number.isFinite(one.c
 
 function drawCosts() {
   const costs = steps().map(({ node }) => node?.cost ?? null);
-  const made = plot(`Cost by step: ${costs.map((cost) => cost ?? "unknown").join(", ")} ${page.program.unit}`, [...costs.filter((cost) => cost !== null), ...known().map((one) => one.cost)]);
+  const made = plot(`Cost by step, ${page.program.unit}: ${costs.map((cost) => (cost === null ? "unknown" : amount(cost, page.program.unit))).join(", ")}`, [...costs.filter((cost) => cost !== null), ...known().map((one) => one.cost)]);
   baselines(made);
   const points = costs.map((cost, i) => (cost === null ? null : [made.x(i, costs.length), made.y(cost)])).filter(Boolean);
   made.picture.append(drawn("polyline", { points: points.map((point) => point.join(",")).join(" "), class: "line" }));
@@ -79,24 +81,22 @@ function drawSeconds() {
   const bars = all.slice(1).map(({ edge }) => edge?.seconds ?? 0);
   if (!bars.length && !failed.length) return show("figure-seconds", empty("Apply an action to see how long it takes."), "seconds");
   const high = Math.max(...bars, ...failed.map(([, edge]) => edge.seconds), 1e-6);
-  const made = plot(`Seconds by step: ${bars.map(number).join(", ")}; ${failed.length} failures`, [0, high]);
+  const made = plot(`Time by step: ${bars.map(duration).join(", ")}; ${failed.length} failures`, [0, high]);
   const count = Math.max(bars.length, all.length), step = (WIDTH - LEFT - RIGHT) / count;
   bars.forEach((seconds, i) => {
     const bar = drawn("rect", { x: LEFT + i * step + 1, width: Math.max(1, step - 2), y: made.y(seconds), height: HEIGHT - BOTTOM - made.y(seconds), class: "bar" });
-    bar.append(drawn("title", {}, `${page.here.trace[i]}\n${milliseconds(seconds)}`));
+    bar.append(drawn("title", {}, `${readable(page.here.trace[i])}\n${duration(seconds)}`));
     made.picture.append(bar);
   });
   for (const [i, edge] of failed) {
     const [cx, cy] = [LEFT + (i + 0.5) * step, made.y(edge.seconds)];
     const cross = drawn("path", { d: `M${cx - 4} ${cy - 4}L${cx + 4} ${cy + 4}M${cx - 4} ${cy + 4}L${cx + 4} ${cy - 4}`, class: "cross" });
-    cross.append(drawn("title", {}, `${edge.entry}\n${nodes.get(edge.to).error}`));
+    cross.append(drawn("title", {}, `${readable(edge.entry)}\n${nodes.get(edge.to).error}`));
     made.picture.append(cross);
   }
-  made.picture.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM, class: "axis" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(high) + 4 }, milliseconds(high)));
+  made.picture.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM, class: "axis" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(high) + 4 }, duration(high)));
   show("figure-seconds", made.picture, failed.length ? `seconds; ${failed.length} failed` : "seconds");
 }
-
-const milliseconds = (seconds) => (seconds < 1 ? `${Number((1000 * seconds).toPrecision(3))} ms` : `${Number(seconds.toPrecision(3))} s`);
 
 // Each evaluated trace is a dot, in the order of the search; the line is the best cost so far.
 function drawSearch() {
@@ -104,7 +104,7 @@ function drawSearch() {
   if (!found.length) return show("figure-search", empty("Search to see the costs of the evaluated traces."), "");
   const reference = page.program.reference_cost ?? found[0];
   const most = Math.max(reference, found[Math.floor(MOST_SHARE * (found.length - 1))]); // a few costs are far above all others
-  const made = plot(`Costs of ${costs.length} evaluated traces, the best ${number(found[0])} ${page.program.unit}`, [found[0], reference, most]);
+  const made = plot(`Costs of ${costs.length} evaluated traces, the best ${quantity(found[0], page.program.unit)}`, [found[0], reference, most]);
   if (page.program.reference_cost) {
     made.picture.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: made.y(reference), y2: made.y(reference), class: "baseline reference" }));
     const near = Math.abs(made.y(reference) - made.y(found[0])) < 12;
@@ -119,7 +119,7 @@ function drawSearch() {
     const y = made.y(Math.min(best, most));
     way += way ? `H${cx}V${y}` : `M${cx} ${y}`;
   });
-  made.picture.append(drawn("path", { d: way, class: "line" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(best) + 4 }, number(best)));
+  made.picture.append(drawn("path", { d: way, class: "line" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(best) + 4 }, amount(best, page.program.unit)));
   const above = found.filter((cost) => cost > most).length;
   show("figure-search", made.picture, `${costs.length} evaluated${above ? `, ${above} above the picture` : ""}`);
 }

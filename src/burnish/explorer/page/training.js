@@ -1,10 +1,10 @@
 // A training: its curves as they grow, its policy's card and its configuration.
 
-import { draw, short, time } from "./curves.js";
+import { draw, short } from "./curves.js";
 import { $, element, number } from "./draw.js";
 import { ask } from "./state.js";
 import { tabs } from "./tabs.js";
-import { values } from "./values.js";
+import { duration, values } from "./values.js";
 
 const SCORE = "validation/ratio";
 const HIDDEN = new Set(["iteration", "steps", "seconds"]);
@@ -57,7 +57,7 @@ function drawFacts() {
   if (last) facts.push(`iteration ${last.iteration}`);
   const steps = rows.findLast((row) => row.steps !== undefined)?.steps;
   if (steps) facts.push(`${short(steps)} steps`);
-  if (last) facts.push(time(last.seconds));
+  if (last) facts.push(duration(last.seconds));
   $("facts").replaceChildren(facts.join(" · "));
   if (best?.[SCORE] !== undefined) $("facts").append(" · best score ", element("b", {}, number(best[SCORE])), ` at iteration ${best.iteration}`);
   if (growing) $("facts").append(" · ", element("span", { class: "gain" }, "running"));
@@ -107,7 +107,7 @@ function drawCurves() {
     const name = figure.dataset.name;
     const points = rows.filter((row) => Number.isFinite(row[name])).map((row) => [at(row), row[name]]);
     const raw = name.startsWith("validation/");
-    draw(figure, { title: run.large[name] ?? name, points, ends, smooth: raw ? 1 : smooth, mark: name === SCORE ? 1 : undefined, xText: axis === "seconds" ? time : undefined });
+    draw(figure, { title: run.large[name] ?? name, points, ends, smooth: raw ? 1 : smooth, mark: name === SCORE ? 1 : undefined, xText: axis === "seconds" ? duration : undefined });
   }
   if (!parts.length) $("charts").replaceChildren(element("p", { class: "empty" }, rows.length ? "No metric has changed yet." : "The log has no line yet. Lines appear here when the training writes them."));
 }
