@@ -280,7 +280,8 @@ MANY = """async (count) => {
         states.push({ key: `state${i}`, parent, trace, cost, error: '', searched: true });
         edges.push({ from: root.key, to: `state${i}`, entry: `x${i}`, seconds: 0.1 });
     }
-    const news = { states, edges, evaluated: [], searching: false, trying: false, errors: [], left_out: 7, titles: {} };
+    const idle = { evaluated: [], searching: false, trying: false, errors: [], left_out: 7, titles: {} };
+    const news = { states, edges, ...idle };
     window.events.onmessage({ data: JSON.stringify(news) });
 }"""
 
