@@ -8,6 +8,7 @@ import { amount, duration, quantity } from "./values.js";
 
 const WIDTH = 320, HEIGHT = 150, LEFT = 8, RIGHT = 70, TOP = 12, BOTTOM = 14;
 const DOT = 3; // pixels
+const SPARK = { width: 72, height: 16 }; // pixels
 const MOST_SHARE = 0.95; // of a search's costs are inside of its picture
 let wanted = "figure-cost"; // the shown figure
 let turn = 0; // of requests for features
@@ -136,13 +137,23 @@ async function askFeatures() {
 }
 
 function drawFeatures(found) {
-  $("feature-list").replaceChildren(...found.map(([name, before, now]) => {
-    const high = Math.max(Math.abs(before), Math.abs(now)), bars = drawn("svg", { viewBox: "0 0 60 14", "aria-hidden": "true" });
-    for (const [value, y, kind] of [[before, 2, "before"], [now, 8, "now"]]) bars.append(drawn("rect", { x: 0, y, height: 4, width: (60 * Math.abs(value)) / high, class: kind }));
-    return element("li", {}, element("span", {}, name), bars, element("span", { class: "value" }, `${number(before)} → ${number(now)}`));
-  }));
+  $("feature-list").replaceChildren(...found.map(([name, before, now, along]) =>
+    element("li", {}, element("span", {}, name), sparkline(name, along), element("span", { class: "value" }, `${number(before)} → ${number(now)}`))));
   if (!found.length) $("feature-list").append(element("li", { class: "empty" }, page.here.trace.length ? "No number changed." : "This is the program as it was opened."));
   $("figure-unit").textContent = `${found.length} changed`;
+}
+
+// The values along the trace as a small line, with a dot for the shown state.
+function sparkline(name, values) {
+  const known = values.map((value, i) => [i, value]).filter(([, value]) => value !== null);
+  const numbers = known.map(([, value]) => value), low = Math.min(...numbers), high = Math.max(...numbers);
+  const x = (i) => 2 + (i / Math.max(1, values.length - 1)) * (SPARK.width - 5);
+  const y = (value) => 2 + (high === low ? 0.5 : (high - value) / (high - low)) * (SPARK.height - 4);
+  const text = `${name} by step: ${values.map((value) => (value === null ? "unknown" : number(value))).join(", ")}`;
+  const line = drawn("svg", { viewBox: `0 0 ${SPARK.width} ${SPARK.height}`, role: "img", "aria-label": text });
+  line.append(drawn("title", {}, text), drawn("polyline", { points: known.map(([i, value]) => `${x(i).toFixed(1)},${y(value).toFixed(1)}`).join(" "), class: "line" }));
+  if (known.length) line.append(drawn("circle", { cx: x(known.at(-1)[0]), cy: y(numbers.at(-1)), r: 2, class: "point" }));
+  return line;
 }
 
 const empty = (text) => element("p", { class: "empty" }, text);
