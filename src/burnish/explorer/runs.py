@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from burnish.core.task import Task
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import ROWS, SETTINGS, read_settings
 from burnish.files import parse_json_lines, read_text
-from burnish.learning.training.track import LOG
+from burnish.learning.training.track import EPISODES, LOG
 
 CONFIG = "config.json"
 CARDS = "*.card.json"
@@ -42,8 +43,14 @@ class TrainingRun:
 
     @property
     def stamp(self) -> Stamp:
-        """A value that changes with the configuration and the card."""
-        return _stamp([self.folder / CONFIG, *sorted(self.folder.glob(CARDS))])
+        """A value that changes with the configuration, the episodes and the card."""
+        return _stamp([self.folder / CONFIG, self.folder / EPISODES, *sorted(self.folder.glob(CARDS))])
+
+    @property
+    def episodes(self) -> ResultFiles:
+        """The episodes of the last validation; without files where the training writes none."""
+        file = self.folder / EPISODES
+        return ResultFiles(self.folder, (file,) if file.is_file() else ())
 
     def config(self) -> dict[str, Any]:
         """Return the configuration; {} before the training has written it."""
@@ -280,6 +287,14 @@ def summary(entry: Entry) -> dict[str, Any]:
         ratio = float(found.timing["ratio"]) if "ratio" in found.timing else found.ratio(baseline)
     verified = "no" if found.valid is None else _verified(found.valid, found.verified)
     return line | {"ratio": ratio, "reference": reference, "verified": verified, "error": ""}
+
+
+def episode(entry: Entry) -> dict[str, Any]:
+    """Return the episode of a training on one program as a line of the page's table."""
+    line = summary(entry)
+    start = next(iter(entry.found.baselines.values())) if isinstance(entry.found, Result) else None
+    line["reward"] = math.log(start / line["cost"]) if start and line["cost"] else None
+    return {name: line[name] for name in ("key", "program", "steps", "cost", "unit", "ratio", "reward")}
 
 
 def details(entry: Entry) -> dict[str, Any]:
