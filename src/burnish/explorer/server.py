@@ -149,6 +149,7 @@ class _Endpoints:
                 "policy": self._tree.predictor.name,
                 "observations": counted(task),
                 "files": suffixes(task),
+                "bytes": self._tree.comparisons.objective_in_bytes is not None,
                 "texts": [
                     {"name": one.observation, "label": one.label or one.observation} for one in task.listings
                 ],

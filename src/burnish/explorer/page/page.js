@@ -162,6 +162,8 @@ document.title = `${page.program.program} · burnish explore`;
 $("program").textContent = page.program.program;
 for (const place of document.querySelectorAll(".legend .reference")) place.textContent = page.program.reference;
 $("minimize").hidden = !page.program.exact;
+$("bytes-tab").hidden = !page.program.bytes;
+$("graph-tab").hidden = !page.program.graphs.length;
 startFigures();
 tabs(document.querySelector("nav"), () => page.here && drawTree());
 askBaselines().catch((error) => say(error.message));
