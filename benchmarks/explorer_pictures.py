@@ -68,8 +68,10 @@ TRAINING = (
     "run.iterations=100",
     "algorithm.steps=48",
     "validation=[{use = 'random:1000..1011:300'}]",
-    "environment.actions=['sroa<modify-cfg>', 'instcombine<no-verify-fixpoint>', 'simplifycfg', 'gvn', "
-    "'globaldce', 'early-cse<memssa>', 'adce', 'loop-rotate<no-header-duplication>', 'mergefunc']",
+    (
+        "environment.actions=['sroa<modify-cfg>', 'instcombine<no-verify-fixpoint>', 'simplifycfg', 'gvn', "
+        "'globaldce', 'early-cse<memssa>', 'adce', 'loop-rotate<no-header-duplication>', 'mergefunc']"
+    ),
 )
 
 
