@@ -7,7 +7,7 @@ import { exactly, readable } from "./titles.js";
 import { amount, duration, quantity } from "./values.js";
 
 const WIDTH = 320, HEIGHT = 150, LEFT = 8, RIGHT = 70, TOP = 12, BOTTOM = 14;
-const DOT = 3; // pixels
+const DOT = 3, WIDEST = 40; // pixels of a bar
 const SPARK = { width: 72, height: 16 }; // pixels
 const MOST_SHARE = 0.95; // of a search's costs are inside of its picture
 let wanted = "figure-cost"; // the shown figure
@@ -80,12 +80,12 @@ function drawSeconds() {
   const all = steps();
   const failed = all.flatMap(({ key }, i) => [...(edges.get(key)?.values() ?? [])].filter((edge) => nodes.get(edge.to)?.error).map((edge) => [i, edge]));
   const bars = all.slice(1).map(({ edge }) => edge?.seconds ?? 0);
-  if (!bars.length && !failed.length) return show("figure-seconds", empty("Apply an action to see how long it takes."), "seconds");
+  if (!bars.length && !failed.length) return show("figure-seconds", empty("Apply an action to see how long it takes."), "");
   const high = Math.max(...bars, ...failed.map(([, edge]) => edge.seconds), 1e-6);
   const made = plot(`Time by step: ${bars.map(duration).join(", ")}; ${failed.length} failures`, [0, high]);
   const count = Math.max(bars.length, all.length), step = (WIDTH - LEFT - RIGHT) / count;
   bars.forEach((seconds, i) => {
-    const bar = drawn("rect", { x: LEFT + i * step + 1, width: Math.max(1, step - 2), y: made.y(seconds), height: HEIGHT - BOTTOM - made.y(seconds), class: "bar" });
+    const bar = drawn("rect", { x: LEFT + i * step + 1, width: Math.min(WIDEST, Math.max(1, step - 2)), y: made.y(seconds), height: HEIGHT - BOTTOM - made.y(seconds), class: "bar" });
     bar.append(drawn("title", {}, `${readable(page.here.trace[i])}\n${duration(seconds)}`));
     made.picture.append(bar);
   });
@@ -96,7 +96,7 @@ function drawSeconds() {
     made.picture.append(cross);
   }
   made.picture.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM, class: "axis" }), drawn("text", { x: WIDTH - RIGHT + 6, y: made.y(high) + 4 }, duration(high)));
-  show("figure-seconds", made.picture, failed.length ? `seconds; ${failed.length} failed` : "seconds");
+  show("figure-seconds", made.picture, failed.length ? `by step; ${failed.length} failed` : "by step");
 }
 
 // Each evaluated trace is a dot, in the order of the search; the line is the best cost so far.
