@@ -4,7 +4,7 @@ import { $, change, drawn, element, number, say } from "./draw.js";
 import { addressOf, ask, edges, nodes, page, pathKeys } from "./state.js";
 import { tabs } from "./tabs.js";
 import { exactly, readable } from "./titles.js";
-import { amount, duration, quantity } from "./values.js";
+import { amount, duration, isTime, quantity } from "./values.js";
 
 const WIDTH = 320, HEIGHT = 150, LEFT = 8, RIGHT = 70, TOP = 12, BOTTOM = 14;
 const DOT = 3, WIDEST = 40; // pixels of a bar
@@ -72,7 +72,7 @@ function drawCosts() {
   const points = costs.map((cost, i) => (cost === null ? null : [made.x(i, costs.length), made.y(cost)])).filter(Boolean);
   made.picture.append(drawn("polyline", { points: points.map((point) => point.join(",")).join(" "), class: "line" }));
   for (const [cx, cy] of points) made.picture.append(drawn("circle", { cx, cy, r: DOT, class: "point" }));
-  show("figure-cost", made.picture, page.program.unit);
+  show("figure-cost", made.picture, isTime(page.program.unit) ? "time" : page.program.unit);
 }
 
 // A bar for each step; a cross for each action that failed in the state before the step.
