@@ -41,7 +41,7 @@ def changed(
 ) -> list[FeatureChange]:
     """Return the numbers that differ between two observations, the largest relative change first.
 
-    `along` has the observations along a trace; those that are unknown are None.
+    `along` has the observations along a trace, and None for each unknown one.
     The rows of a matrix are numbered from 1: "1: step".
     """
     before, after = (np.asarray(seen, dtype=float).ravel() for seen in (first, second))
