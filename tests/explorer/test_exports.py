@@ -129,7 +129,8 @@ def test_rows_of_a_matrix_are_numbered() -> None:
     loops = load_task("loop_nests").observation("schedule")
     with Exploration(load_task("loop_nests"), PROGRAMS["loop_nests"]()) as exploration:
         states = exploration.root, exploration.state(("down",))
-        found = changed(loops, *(exploration.observe(state, "schedule") for state in states))
+        first, second = (exploration.observe(state, "schedule") for state in states)
+        found = changed(loops, first, second)
     assert sorted(found) == [FeatureChange("1: cursor", 1.0, 0.0), FeatureChange("2: cursor", 0.0, 1.0)]
 
 
