@@ -9,7 +9,8 @@ import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.registry import load_task
-from burnish.core.trace import Trace
+from burnish.core.trace import Trace, entry
+from burnish.explorer import predictions
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.predictions import Predictions, Predictor, predict
 from burnish.policies.find import find_guide
@@ -71,12 +72,21 @@ def test_cost_model_predicts_each_schedule() -> None:
     assert min(vectors.ratios.values()) < 0.8
 
 
-def test_cost_model_predicts_each_schedule_of_an_op() -> None:
-    found = predicted("mlir_schedules")
+def test_cost_model_predicts_each_schedule_of_an_op(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictions, "COST_SECONDS", 600.0)
+
+    def predicted(trace: Trace) -> Predictions:
+        task, program = load_task("mlir_schedules"), PROGRAMS["mlir_schedules"]()
+        with closing(task.open(program)) as session:
+            session.replay(trace)
+            legal = [entry(session.actions[i], "matmul#1") for i in np.flatnonzero(session.legal("matmul#1"))]
+        return predict(task, program, "shipped", "seconds", trace, ["next", *legal])
+
+    found = predicted(())
     assert not found.probabilities
     assert found.ratios["next"] == 1  # moves the cursor only
     assert found.ratios["matmul#1: tile(1, 8)"] == 1  # too large for vectors yet
-    tiled = predicted("mlir_schedules", ("matmul#1: tile(1, 8)", "matmul#1: tile(0, 4)"))
+    tiled = predicted(("matmul#1: tile(1, 8)", "matmul#1: tile(0, 4)"))
     assert tiled.ratios["matmul#1: vectorize"] == 1
     assert tiled.ratios["matmul#1: tile(1, 1)"] > 1.5
 

@@ -115,7 +115,7 @@ def test_details_of_a_result() -> None:
     shown = details(entry_of(replace(CHECKED, beside={"ir-instructions": {"result": 7.0, "Oz": 8.0}})))
     assert shown["trace"] == ("mem2reg", "gvn")
     assert shown["baselines"] == [["-O0", 200.0], ["-Oz", 100.0]]
-    assert shown["beside"] == {"ir-instructions": {"reference": 8.0, "result": 7.0}}
+    assert shown["beside"] == {"ir-instructions": {"reference": 8.0, "result": 7.0, "unit": "instructions"}}
     assert shown["unit"] == "bytes"
 
 
