@@ -23,7 +23,7 @@ from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
 MOST_THREADS = 1024
-IR = Listing("ir", whole, re.compile(r"(?<=[a-z]\.)\d+\b"), label="IR")
+IR = Listing("llvm_ir", whole, re.compile(r"(?<=[a-z]\.)\d+\b"), label="IR")
 SETTINGS = (
     Setting("threads", "threads that share outermost loops; default: 1, which shares no loop", metavar="N"),
 )

@@ -102,7 +102,7 @@ class NestSession(TimedSession):
                 return np.array([self.seconds()])
             case "flops":
                 return np.array([nest.flops / self.seconds(), nest.flops])
-            case "ir":
+            case "llvm_ir":
                 return lower(tree, machine.vector_bytes).text
             case "c_header":
                 return write_header(self.shared.bench.nest, tree, function_name(self.program.name), machine)
