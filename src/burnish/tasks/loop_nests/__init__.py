@@ -64,8 +64,14 @@ def make_task(threads: int = 1) -> Task:
         options={"threads": str(threads)} if threads > 1 else {},
         settings=TaskSettings(settings=SETTINGS, configure=_configure),
         policies=TaskPolicies(
-            kinds={"schedule-costs": f"{__name__}.policy.proposals:load_for"},
-            trainings={"schedule-costs": f"{__name__}.train.cost_training:schedule_costs"},
+            kinds={
+                "schedule-costs": f"{__name__}.policy.proposals:load_for",
+                "schedule-comparison": f"{__name__}.policy.tournament:load_for",
+            },
+            trainings={
+                "schedule-costs": f"{__name__}.train.cost_training:schedule_costs",
+                "schedule-comparison": f"{__name__}.train.cost_training:schedule_comparison",
+            },
         ),
         files=Files(
             make_source=_source,
