@@ -26,7 +26,8 @@ def cases(draw: st.DrawFn) -> Case:
     for _ in range(draw(st.integers(1, 4))):
         chosen = draw(subset)
         own = broadcast[draw(st.integers(0, len(broadcast))) :]
-        at = draw(st.integers(0, len(chosen))) if own or draw(st.booleans()) else None
+        placed = bool(own) or draw(st.booleans())
+        at = draw(st.integers(0, len(chosen))) if placed else None
         sizes = [extents[letter] for letter in chosen]
         if at is None:
             terms.append("".join(chosen))
