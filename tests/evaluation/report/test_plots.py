@@ -71,7 +71,8 @@ def test_projects_have_the_mean_of_their_programs() -> None:
     ]
     (axes,) = projects_plot(rows).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["matmul", "conv"]
-    drawn = [(bars.lines[0].get_xdata()[0], round(bars.lines[0].get_ydata()[0])) for bars in axes.containers]
+    bars: list[Any] = list(axes.containers)
+    drawn = [(one.lines[0].get_xdata()[0], round(one.lines[0].get_ydata()[0])) for one in bars]
     assert drawn == [(pytest.approx(ratio), place) for ratio, place in ((1, 0), (4, 1), (0.5, 0), (0.5, 1))]
     low, high = axes.get_xlim()
     assert low < 0.5 and high > 4
