@@ -35,7 +35,7 @@ from burnish.tasks.mlir_schedules.policy.independent_ops import measure_trace
 from burnish.tasks.mlir_schedules.policy.op_proposals import propose
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
-from burnish.tasks.tensors.policy.cost_model import SchedulePolicy
+from burnish.tasks.tensors.policy.cost_model import CostModel, SchedulePolicy
 from burnish.workers.worker import GIB, Limits, Worker
 
 AGAIN = 5  # repeated measurements of each compared schedule
@@ -61,17 +61,17 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=200, help="of the first policy (default: %(default)s)")
     parser.add_argument("--operations", type=float, default=6e8, help="of a program, at most")
     options = parser.parse_args()
-    policies = {name: _policy(name) for name in options.policies.split(",")}
+    models = {name: _model(name) for name in options.policies.split(",")}
     chosen = choose([Source(options.programs, count=options.count, seed=options.seed)], "programs", TASK)
-    shares: dict[str, list[float]] = {name: [] for name in policies}
+    shares: dict[str, list[float]] = {name: [] for name in models}
     for program in chosen:
         if flops(program.content.decode()) > options.operations:
             continue
         with closing(Worker(LIMITS)) as worker:
             few: dict[str, Candidate] = {}
             found: list[Candidate] = []
-            for name, policy in policies.items():
-                all_of_it = _candidates(worker, program, policy, options.few if found else options.many)
+            for name, model in models.items():
+                all_of_it = _candidates(worker, program, model, options.few if found else options.many)
                 few[name] = min(all_of_it[: options.few], key=lambda one: one.seconds)
                 found += all_of_it
             most = min(found, key=lambda one: one.seconds)
@@ -84,16 +84,17 @@ def main() -> None:
         print(f"{name}: {np.exp(np.mean(np.log(own))):.3f} in the geometric mean of {len(own)} programs")
 
 
-def _policy(name: str) -> SchedulePolicy:
+def _model(name: str) -> CostModel:
     found = find_guide(name, TASK, "seconds")
-    if not found or not isinstance(found[0], SchedulePolicy):
+    model = found[0].model if found and isinstance(found[0], SchedulePolicy) else None
+    if not isinstance(model, CostModel):
         sys.exit(f"--policies {name}: expected shipped, or a file that mlir-schedule-costs made")
-    return found[0]
+    return model
 
 
-def _candidates(worker: Worker, program: Program, policy: SchedulePolicy, count: int) -> list[Candidate]:
+def _candidates(worker: Worker, program: Program, model: CostModel, count: int) -> list[Candidate]:
     """Return the first `count` candidates, measured; a failed one has infinite seconds."""
-    proposals, found = propose(program, policy.model), list[Candidate]()
+    proposals, found = propose(program, model), list[Candidate]()
     told: float | None = None
     with closing(proposals):
         while len(found) < count:

@@ -37,11 +37,11 @@ def test_candidates_that_fail_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> 
     program = MlirSource().load("add:6x16").program
     with closing(Worker()) as worker:
         monkeypatch.setattr(worker, "call", crash)
-        found = schedule_candidates._candidates(worker, program, schedule_candidates._policy("shipped"), 3)
+        found = schedule_candidates._candidates(worker, program, schedule_candidates._model("shipped"), 3)
     assert [one.seconds for one in found] == [math.inf] * 3
     assert len({one.trace for one in found}) == 3
 
 
 def test_a_policy_that_is_none_is_refused() -> None:
     with pytest.raises(SystemExit, match="--policies none: expected shipped, or a file"):
-        schedule_candidates._policy("none")
+        schedule_candidates._model("none")

@@ -46,7 +46,7 @@ from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.leaderboard import Provenance, append_rows
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import RunFolder
-from burnish.evaluation.solvers import check_methods
+from burnish.evaluation.solvers import check_methods, with_series
 from burnish.evaluation.statistics import CONFIDENCE
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
@@ -106,7 +106,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     add = parser.add_argument
     add("programs", nargs="*", default=[], metavar="PROGRAM", help=programs_help(words))
     add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
-    add("--methods", metavar="LIST", help="searches, search@policy and baselines, with commas")
+    add("--methods", metavar="LIST", help="searches, search@policy, search@folder and baselines, with commas")
     rule = "short (1 s, or 5 times what the reference takes), long (ten times that), 10s, 500 evaluations"
     again = "2s|5xREFERENCE (the longer); may be repeated; default: short, or all budgets of the folder"
     add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
@@ -177,7 +177,7 @@ def _plan(options: argparse.Namespace, task: Task) -> MethodComparison:
     plan = MethodComparison(
         task=task,
         objective=task.objective(options.objective).name,
-        methods=tuple(options.methods.split(",")),
+        methods=with_series(options.methods.split(",")),
         budgets=tuple(BudgetRule.parse(text, task) for text in options.budget or ["short"]),
         seed=options.seed,
         limits=limits_of(options),

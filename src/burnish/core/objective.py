@@ -207,7 +207,8 @@ class Observation:
 
     An `array` has `shape`. A `sequence` is an array of any length, and `shape` is that of its elements. A
     `graph` is GraphArrays, and `shape` is that of a node's row. `low`, `high` and `columns` describe the
-    array, an element or a node's row. The other kinds are `text` and `bytes`.
+    array, an element or a node's row. The other kinds are `text` and `bytes`. A graph may name its `flows`,
+    the edges' last column (`position`), and a text observation with a line for each node (`texts`).
     """
 
     name: str
@@ -219,3 +220,6 @@ class Observation:
     high: float = float("inf")
     columns: Sequence[str] = field(default=(), repr=False)
     noisy: bool = False  # measured: differs between observations
+    flows: Sequence[str] = field(default=(), repr=False)
+    position: str = "position"
+    texts: str = ""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -31,6 +31,7 @@ from burnish.core.view import Mask, Start, Step, View
 from burnish.envs.env_arguments import check_kinds, check_reset_options, steps_in
 from burnish.envs.env_spaces import ActionSpace, ObservationSpace, as_member
 from burnish.envs.episodes import EpisodeLog, EpisodeRecord
+from burnish.envs.graphs import observed_networkx
 from burnish.envs.opened import OpenProgram, check_language
 from burnish.envs.program_sampler import Order, Programs, ProgramSampler
 from burnish.envs.reward import (
@@ -42,6 +43,9 @@ from burnish.envs.reward import (
 )
 from burnish.envs.state import EnvState, state_in
 from burnish.workers.worker import Limits, Worker
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
 
 First = tuple[Any, dict[str, Any]]
 Next = tuple[Any, float, bool, bool, dict[str, Any]]
@@ -237,6 +241,15 @@ class Env(gymnasium.Env[Any, int]):
     def observe(self, name: str) -> Any:
         """Return any of the task's observations of this state, or raise UnknownName."""
         return as_member(self.session.observe(self.task.observation(name).name))
+
+    def networkx(self, name: str) -> MultiDiGraph[int]:
+        """Return a graph observation of this state as a networkx graph: see burnish.envs.graphs.
+
+        Raises:
+            UnknownName, InputError: the task has no such observation, or it is not a graph.
+            MissingTool: networkx is not installed.
+        """
+        return observed_networkx(self.task, self.session, name)
 
     def reward(self, form: str | RewardFunction | None = None, objective: str | None = None) -> float:
         """Measure the reward of one step from the program to this state, in any form and by any objective.

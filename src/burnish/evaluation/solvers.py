@@ -40,6 +40,27 @@ def solver_of(spec: str, task: Task) -> Solver:
     raise UnknownName.among("method", spec, [*SEARCHES, *task.baselines])
 
 
+def with_series(specs: Iterable[str]) -> tuple[str, ...]:
+    """Return the methods; one with a folder of policies, `search@FOLDER`, is one for each, in their order.
+
+    Raises:
+        InputError: a folder has no policy.
+    """
+    methods: list[str] = []
+    for spec in specs:
+        name, _, policy = spec.partition(policies.AT)
+        if not policy or policy in (policies.DEFAULT, policies.NONE) or not Path(policy).is_dir():
+            methods.append(spec)
+            continue
+        files = sorted(path for path in Path(policy).iterdir() if path.suffix in (".npz", ".onnx"))
+        if not files:
+            raise InputError(
+                f"{spec}: {policy} has no policy; expected .npz or .onnx files, as run.keep_every writes"
+            )
+        methods += [f"{name}{policies.AT}{path}" for path in files]
+    return tuple(methods)
+
+
 def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str, str]:
     """Check all methods before any method runs; return the digests of their policies, by method.
 

@@ -16,6 +16,7 @@ from burnish.evaluation.report.plots import (
     improvement_plot,
     passes_plot,
     programs_plot,
+    projects_plot,
     training_plot,
 )
 from burnish.evaluation.rows import Row
@@ -30,6 +31,7 @@ ROWS = [
     row("d", None, method="m", evaluations=10),
     *(row(name, 200.0, method="O3", fallback="O3", evaluations=1) for name in "abcd"),
 ]
+OPS = [("matmul:8x8x8", "matmul"), ("matmul:9x9x9", "matmul"), ("conv:3x3", "conv")]
 
 
 def test_improvement_is_in_percent_of_the_reference() -> None:
@@ -58,6 +60,24 @@ def test_failures_are_crosses_and_what_is_beyond_is_an_arrow() -> None:
     shapes = [line.get_marker() for line in axes.lines if len(line.get_xdata()) == 1]  # type: ignore[arg-type]
     assert shapes == ["o", "o", "o", "x", "<", "<", "<", "<"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["d", "c", "b", "a"]
+
+
+def test_projects_have_the_mean_of_their_programs() -> None:
+    rows = [
+        row("matmul:8x8x8", 50.0, project="matmul"),
+        row("matmul:9x9x9", 200.0, project="matmul"),
+        row("conv:3x3", 25.0, project="conv"),
+        *(row(name, 200.0, project=project, method="O3", fallback="O3") for name, project in OPS),
+    ]
+    (axes,) = projects_plot(rows).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["matmul", "conv"]
+    bars: list[Any] = list(axes.containers)
+    drawn = [(one.lines[0].get_xdata()[0], round(one.lines[0].get_ydata()[0])) for one in bars]
+    assert drawn == [(pytest.approx(ratio), place) for ratio, place in ((1, 0), (4, 1), (0.5, 0), (0.5, 1))]
+    low, high = axes.get_xlim()
+    assert low < 0.5 and high > 4
+    (legend,) = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["m", "O3"]
 
 
 def test_many_programs_have_no_names() -> None:

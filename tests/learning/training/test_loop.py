@@ -16,7 +16,7 @@ import torch
 from burnish.core.errors import InputError
 from burnish.learning.training.checkpoint import FILE, load_checkpoint, locked
 from burnish.learning.training.config import Config
-from burnish.learning.training.loop import IterationProgress, Listener, TrainingOutcome, train
+from burnish.learning.training.loop import SERIES, IterationProgress, Listener, TrainingOutcome, train
 from burnish.learning.training.track import LOG, TIMES, read_log
 from burnish.learning.training.validation import SCORE
 from tests.learning.training.walk import Walk, walk_config
@@ -58,6 +58,23 @@ def test_the_best_policy_is_exported_with_its_card(tmp_path: Path) -> None:
     assert card["training"]["config"]["run"]["seed"] == 5
     assert card["task"] == "walking-v0"
     assert card["toolchain"]["torch"] == torch.__version__
+
+
+def test_a_series_of_policies_is_kept_with_their_scores(tmp_path: Path) -> None:
+    walk(tmp_path / "series", iterations=7, validate_every=4, keep_every=3)
+    rows = {row["iteration"]: row[SCORE] for row in curve(tmp_path / "series") if SCORE in row}
+    assert list(rows) == [0, 3, 4, 6, 7]
+    folder = tmp_path / "series" / SERIES
+    kept = [f"iteration-{number:06}" for number in (0, 3, 6)]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        name for stem in kept for name in (f"{stem}.card.json", f"{stem}.txt")
+    ]
+    for stem, number in zip(kept, (0, 3, 6), strict=True):
+        assert float((folder / f"{stem}.txt").read_text()) == pytest.approx(math.log(rows[number]))
+        card = json.loads((folder / f"{stem}.card.json").read_text())
+        assert card["results"] == {"iteration": number, SCORE: rows[number]}
+    walk(tmp_path / "best", iterations=7)
+    assert not (tmp_path / "best" / SERIES).exists()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from burnish.core.errors import IllegalAction, InputError
 from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR, MOST_LOOPS, MOST_VALUES, apply, legal_actions
 from burnish.tasks.loop_nests.families import FAMILIES
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 from tests.tasks.loop_nests.nests import small
@@ -20,6 +21,7 @@ from tests.tasks.loop_nests.nests import small
 PRODUCT = "f32 m=20 n=24 k=9\nc[m,n] += a[m,k] * b[k,n]"
 CHAIN = "f32 n=16\nt[n] = x[n] * y[n]\no[n] = max(t[n], 0)"
 SCALED = "f32 i=3 j=5 k=4\nt[i,j] += a[i,j,k]\no[i,j] = t[i,j] * 2"
+FUSED = "f32 m=6 n=5\nt[m,n] = x[m,n] * 2\no[m,n] = t[m,n] + y[m,n]"
 ROWS = "f32 m=6 n=5\ns[m] += a[m,n]\no[m,n] = a[m,n] / s[m]"
 
 
@@ -48,6 +50,17 @@ def is_legal(session: NestSession, entry: str) -> bool:
         (PRODUCT, ["m: split(8)"], ["m 2 r 4", "m.1 8", "n 24", "k 9"]),
         (PRODUCT, ["m: split(8)", "m: merge"], ["m 20", "n 24", "k 9"]),
         (PRODUCT, ["m: split(8)", "m: split(2)", "m: merge"], ["m 2 r 4", "m.1 8", "n 24", "k 9"]),
+        (PRODUCT, ["m: split(8)", "m.1: merge"], ["m 20", "n 24", "k 9"]),
+        (PRODUCT, ["m: split(8)", "m.1: split(2)", "m.2: merge"], ["m 2 r 4", "m.1 8", "n 24", "k 9"]),
+        (PRODUCT, ["m: split(8)", "m.1: split(2)", "m.1: merge"], ["m 2 r 4", "m.1 8", "n 24", "k 9"]),
+        (PRODUCT, ["m: split(8)", "m.1: swap_down", "m.1: merge"], ["m 20", "n 24", "k 9"]),
+        (
+            PRODUCT,
+            ["n: split(8)", "n.1: swap_down", "n.1: split(4)", "n.2: merge"],
+            ["m 20", "n 3", "k 9", "n.1 8"],
+        ),
+        (PRODUCT, ["k: split(3)", "k: swap_up", "k: swap_up", "k.1: merge"], ["k 9", "m 20", "n 24"]),
+        (FUSED, ["m.1: fuse", "n.1: fuse", "n: split(4)", "n: swap_up", "n.1: merge"], ["n 5", "m 6"]),
         (PRODUCT, ["m: swap_down"], ["n 24", "m 20", "k 9"]),
         (PRODUCT, ["k: swap_up"], ["m 20", "k 9", "n 24"]),
         (PRODUCT, ["k: unroll"], ["m 20", "n 24", "k 9 unroll"]),
@@ -72,6 +85,22 @@ def test_effect(text: str, trace: list[str], expected: list[str]) -> None:
         pytest.param(PRODUCT, ["k: split(3)"], "k.1: split(3)", id="nothing would be left"),
         pytest.param(PRODUCT, ["k: unroll"], "k: split(3)", id="unrolled already"),
         pytest.param(PRODUCT, [], "m: merge", id="another iterator inside"),
+        pytest.param(PRODUCT, ["m: split(8)"], "n: merge", id="another iterator around"),
+        pytest.param(
+            PRODUCT, ["k: split(3)", "k.1: unroll"], "k.1: merge", id="made in another way, from inside"
+        ),
+        pytest.param(
+            PRODUCT,
+            ["n: split(8)", "n.1: swap_down", "k: unroll"],
+            "n.1: merge",
+            id="an unrolled loop between",
+        ),
+        pytest.param(
+            PRODUCT, ["n: split(8)", "n.1: swap_down", "k: pack(0)"], "n.1: merge", id="a copy between"
+        ),
+        pytest.param(
+            ROWS, ["m: split(2)", "m.2: split(2)", "m.2: fuse"], "m.1: merge", id="other nodes beside"
+        ),
         pytest.param(PRODUCT, ["k: split(3)", "k.1: unroll"], "k: merge", id="made in another way"),
         pytest.param(PRODUCT, [], "m: collapse", id="one without the other"),
         pytest.param(SCALED, ["i: split(2)"], "i.1: collapse", id="split before"),
@@ -193,3 +222,23 @@ def test_loops_are_shared_where_there_are_threads() -> None:
     for text in ("0", "-1", "two", "4096"):
         with pytest.raises(InputError, match=f"threads is '{text}'; expected 1 to"):
             TASK.configured({"threads": text})
+
+
+def test_merge_with_the_loop_around_undoes_split_and_moves_the_cursor() -> None:
+    session = opened(PRODUCT)
+    before = session.digest()
+    session.replay(["split(8)", "down", "merge"])
+    assert session.trace == ["m: split(8)", "down", "m.1: merge"]
+    assert session.place.name == "m" and session.digest() == before
+    again = opened(PRODUCT, *session.trace)
+    assert str(again.tree) == str(session.tree)
+
+
+def test_merge_across_loops_is_swaps_and_a_merge_and_gives_the_same_results() -> None:
+    nest = parse(PRODUCT)
+    start = ["n: split(8)", "n.1: swap_down", "k: split(4)"]
+    once = opened(PRODUCT, *start, "n.1: merge")
+    steps = opened(PRODUCT, *start, "n.1: swap_up", "n.1: swap_up", "n: merge")
+    assert loops(once) == loops(steps) == ["m 20", "n 24", "k 2 r 1", "k.1 4"]
+    assert str(once.tree) == str(steps.tree)
+    Bench(nest).check(CompiledNest(once.tree, once.shared.machine))

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from burnish.core.errors import InputError
+from burnish.envs.graphs import observed_networkx
+from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.actions import ACTIONS
 from burnish.tasks.loop_nests.observations import (
     LOOP_COLUMNS,
@@ -19,6 +22,7 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 
 BITS = 32
+LOOP_OF_CHAIN = {"is a loop": 1, "iterations": 6, "step": 1, "loop": 1}
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +160,7 @@ def test_previous_actions_begin_with_the_last(product: NestSession) -> None:
 def test_tree_and_graph(chain: NestSession) -> None:
     tree, graph = chain.observe("ir_tree_networkx"), chain.observe("ir_graph_networkx")
     assert isinstance(tree, tuple) and isinstance(graph, tuple)
-    assert row(tree.nodes, 1, NODE_COLUMNS) == {"is a loop": 1, "iterations": 6, "step": 1, "loop": 1}
+    assert row(tree.nodes, 1, NODE_COLUMNS) == LOOP_OF_CHAIN
     assert len(tree.nodes) == 4 and not tree.nodes[[0, 2, 3]].any()  # the nest, and two statements
     contains = [[0, 1, 0, 0], [1, 2, 0, 0], [1, 3, 0, 1]]
     assert tree.edges.tolist() == contains
@@ -166,10 +170,69 @@ def test_tree_and_graph(chain: NestSession) -> None:
     assert len(graph.nodes) == 8
 
 
+def test_networkx_names_loops_tensors_and_flows(chain: NestSession) -> None:
+    pytest.importorskip("networkx")
+    tree = observed_networkx(TASK, chain, "ir_tree_networkx")
+    assert [tree.nodes[node]["text"] for node in tree] == [
+        "nest",
+        "for n in 6",
+        "t[n] = x[n] * y[n]",
+        "o[n] = max(t[n], 0.0)",
+    ]
+    assert tree.nodes[1] == {**dict.fromkeys(NODE_COLUMNS, 0), **LOOP_OF_CHAIN, "text": "for n in 6"}
+    assert list(tree.edges(data=True)) == [
+        (0, 1, {"flow": "contains", "position": 0}),
+        (1, 2, {"flow": "contains", "position": 0}),
+        (1, 3, {"flow": "contains", "position": 1}),
+    ]
+    graph = observed_networkx(TASK, chain, "ir_graph_networkx")
+    names = dict(graph.nodes(data="text"))
+    assert [names[node] for node in range(4, 8)] == ["x[6]", "y[6]", "t[6]", "o[6]"]
+    uses = [
+        (names[source], flow, names[target])
+        for source, target, flow in graph.edges(data="flow")
+        if flow != "contains"
+    ]
+    first, second = names[2], names[3]
+    assert sorted(uses) == sorted(
+        [
+            ("x[6]", "reads", first),
+            ("y[6]", "reads", first),
+            (first, "writes", "t[6]"),
+            ("t[6]", "reads", second),
+            (second, "writes", "o[6]"),
+        ]
+    )
+
+
+def test_networkx_of_what_is_no_graph_names_the_graphs(chain: NestSession) -> None:
+    with pytest.raises(
+        InputError, match="loops: array; expected a graph: ir_tree_networkx, ir_graph_networkx"
+    ):
+        observed_networkx(TASK, chain, "loops")
+
+
 def test_texts(product: NestSession) -> None:
     assert product.observe("loop_tree") == str(product.tree)
-    ir = product.observe("ir")
-    assert isinstance(ir, str) and "define void @kernel(ptr" in ir
+    assert "define void @kernel(ptr" in str(product.observe("llvm_ir"))
+
+
+def test_ir_is_the_nest_and_its_loops_and_can_be_read(product: NestSession) -> None:
+    text = str(product.observe("ir"))
+    assert (
+        text
+        == """\
+f32 m=20 n=24 k=9
+c[m,n] += a[m,k] * b[k,n]
+# for m in 3 r 2
+#   for m.1 in 6
+#     for k in 9 [pack b]
+#       for n in 3
+#         for n.1 in 8 [vectorize]
+#           c[m,n] += a[m,k] * b[k,n]
+"""
+    )
+    assert parse(text) == product.tree.nest
 
 
 def test_rates_are_of_the_time(chain: NestSession) -> None:

@@ -29,6 +29,7 @@ from burnish.evaluation.report.plots import (
     improvement_plot,
     passes_plot,
     programs_plot,
+    projects_plot,
     training_plot,
 )
 from burnish.evaluation.rows import FAILURE_FACTOR, Row, read_rows
@@ -209,6 +210,10 @@ def _plots(
             partial(programs_plot, rows),
         ),
     }
+    if len({row.project for row in rows}) > 1:
+        explanation = f"Geometric means of {reference} / method, logarithmic, with intervals."
+        plot = partial(projects_plot, rows, confidence=confidence)
+        found["projects"] = (f"Projects within {rows[-1].budget}", explanation, plot)
     if won := winning(rows):
         path = folder / WORTHS
         worths = read_json_lines(path, json_object, remedy="remove the file") if path.exists() else []

@@ -132,6 +132,52 @@ def programs_plot(rows: Sequence[Row], *, width: float = WIDE) -> Figure:
     return figure
 
 
+def projects_plot(rows: Sequence[Row], *, confidence: float = CONFIDENCE, width: float = WIDE) -> Figure:
+    """Draw each method's mean ratio by project (packages, ops, families of nests) within the last budget.
+
+    Projects are in the order of the first method's means. A mean of several programs has its interval.
+
+    Raises:
+        MissingTool: matplotlib is not installed.
+    """
+    kept = [row for row in rows if row.budget == rows[-1].budget]
+    means = {
+        (item.project, item.method): item.unguarded
+        for item in summarise(kept, confidence=confidence, by_project=True)
+    }
+    methods = list(dict.fromkeys(row.method for row in kept))
+    projects = list(dict.fromkeys(row.project for row in kept))
+    projects.sort(key=lambda name: means[name, methods[0]].ratio if (name, methods[0]) in means else 0.0)
+    figure, (axes,) = _figure(width, 1.2 + (0.14 + 0.1 * len(methods)) * len(projects))
+    styles = _styles(rows)
+    ends = [1.0]
+    for number, method in enumerate(methods):
+        colour, _, marker = styles[method]
+        lower = 0.6 * ((len(methods) - 1) / 2 - number) / len(methods)
+        axes.plot([], [], linestyle="none", marker=marker, color=colour, label=method)
+        for place, project in enumerate(projects):
+            if (mean := means.get((project, method))) is None:
+                continue
+            low, high = (mean.ratio if end is None else end for end in (mean.low, mean.high))
+            axes.errorbar(
+                mean.ratio,
+                place + lower,
+                xerr=[[mean.ratio - low], [high - mean.ratio]],
+                color=colour,
+                marker=marker,
+                markersize=5,
+                capsize=2,
+            )
+            ends += [low, high]
+    axes.axvline(1.0, color=INK, linewidth=0.8)
+    axes.set_yticks(range(len(projects)), projects)
+    axes.set_ylim(-0.6, len(projects) - 0.4)
+    _ratio_axis(axes, min(ends) / 1.03, max([*ends, 1.05]) * 1.03, most=int(width), along_x=True)
+    axes.set_xlabel(_folded(f"{kept[0].reference} / method: above 1 is better", width))
+    _legend(figure, axes, width)
+    return figure
+
+
 def _points(
     axes: Axes,
     rows: Sequence[Row],

@@ -79,12 +79,16 @@ class RunConfig:
     threads: int = 1  # of torch; the compilers use the other cores
     validate_every: int = 10  # iterations
     checkpoint_every: int = 10  # iterations
+    keep_every: int | None = (
+        None  # iterations; a policy of each is kept in policies/; None: only the best one
+    )
     patience: int | None = None  # validations in a row without a new best, after which the run stops
 
     def __post_init__(self) -> None:
         if self.iterations is self.steps is self.seconds is None:
             raise InputError("expected a limit: iterations, steps or seconds")
-        for name in ("iterations", "steps", "seconds", "threads", "validate_every", "checkpoint_every"):
+        limits = "iterations", "steps", "seconds", "threads"
+        for name in (*limits, "validate_every", "checkpoint_every", "keep_every"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise InputError(f"{name} is {value}; expected more than 0")

@@ -33,6 +33,7 @@ from burnish.learning.training.validation import NOTHING_YET, SCORE
 
 CONFIG = "config.json"
 CURVES = "curves.png"
+SERIES = "policies"  # the folder of the policies that RunConfig.keep_every keeps
 STOP = "stop"  # a file in the run's folder that ends the run after its iteration, as `Listener.stop` does
 
 
@@ -198,7 +199,7 @@ class _Loop:
             metrics["steps_per_second"] = (steps - self.now.steps) / elapsed
             self.now = replace(self.now, iteration=self.now.iteration + 1, steps=steps)
             why = self._limit(metrics)
-            due = self.now.iteration % self.config.run.validate_every == 0
+            due = self.now.iteration % self.config.run.validate_every == 0 or self._is_kept()
             self._record(metrics, validate=due or bool(why))
             why = why or self._stale() or ("interrupted" if self._is_stopped() else "")
             if why or self.now.iteration % self.config.run.checkpoint_every == 0:
@@ -213,6 +214,7 @@ class _Loop:
             before = time.monotonic()
             found = dict(self.training.validate())
             self._keep(found)
+            self._keep_in_series(found)
             row |= {**found, "validation/seconds": time.monotonic() - before}
         self.now = replace(self.now, seconds=time.monotonic() - self.began)
         row["seconds"] = self.now.seconds
@@ -231,6 +233,21 @@ class _Loop:
             return
         best = Best(self.now.iteration, found, self.training.policy_state())
         self.now = replace(self.now, best=best, stale=0)
+
+    def _is_kept(self) -> bool:
+        every = self.config.run.keep_every
+        return every is not None and self.now.iteration % every == 0
+
+    def _keep_in_series(self, found: dict[str, float]) -> None:
+        """Write the policy of this iteration with its card, if the series has it."""
+        if not self._is_kept() or found[SCORE] == NOTHING_YET:
+            return
+        folder = self.folder / SERIES
+        folder.mkdir(exist_ok=True)
+        one = Best(self.now.iteration, found, self.training.policy_state())
+        written, more = self.training.export(one.policy, folder)
+        path = written.replace(folder / f"iteration-{one.iteration:06}{written.suffix}")
+        write_card(path, self.config, one, self.now, more, self.listener.command)
 
     def _save(self, why: str) -> None:
         self.now = replace(

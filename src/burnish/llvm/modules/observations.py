@@ -15,6 +15,7 @@ from burnish.llvm.modules.passes import ACTIONS
 from burnish.llvm.representations.graph import (
     BLOCK_COLUMNS,
     CALL_COLUMNS,
+    FLOWS,
     PROGRAM_COLUMNS,
     block_graph,
     call_graph,
@@ -46,8 +47,19 @@ def _counts(name: str, description: str, columns: Sequence[str], dtype: str = "i
     return Observation(name, description, shape=(len(columns),), dtype=dtype, columns=columns)
 
 
-def _graph(name: str, description: str, columns: tuple[str, ...], low: int = 0) -> Observation:
-    return Observation(name, description, kind="graph", shape=(len(columns),), low=low, columns=columns)
+def _graph(
+    name: str, description: str, columns: tuple[str, ...], low: int = 0, position: str = "position"
+) -> Observation:
+    return Observation(
+        name,
+        description,
+        kind="graph",
+        shape=(len(columns),),
+        low=low,
+        columns=columns,
+        flows=FLOWS,
+        position=position,
+    )
 
 
 OBSERVATIONS: dict[str, Observation] = {
@@ -78,7 +90,10 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         _graph("cfg", "Every function's basic blocks; edges are control flow", BLOCK_COLUMNS),
         _graph(
-            "callgraph", "Functions; edges are calls, and their position is the number of calls", CALL_COLUMNS
+            "callgraph",
+            "Functions; edges are calls, and their position is the number of calls",
+            CALL_COLUMNS,
+            position="calls",
         ),
         Observation(
             "ir2vec",

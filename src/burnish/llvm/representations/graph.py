@@ -79,18 +79,9 @@ class ProgramGraph:
 
     def to_networkx(self) -> MultiDiGraph[int]:
         """Return a networkx graph; columns, `text` and `flow` are attributes of nodes and edges."""
-        try:
-            from networkx import MultiDiGraph
-        except ImportError:
-            raise _missing("networkx") from None
-        graph: MultiDiGraph[int] = MultiDiGraph()
-        for i, row in enumerate(self.nodes.tolist()):
-            graph.add_node(i, **dict(zip(self.columns, row, strict=True)))
-        for i, text in enumerate(self.node_texts()):
-            graph.nodes[i]["text"] = text
-        for source, target, flow, last in self.edges.tolist():
-            graph.add_edge(source, target, flow=FLOWS[flow], **{self.edge_column: last})
-        return graph
+        from burnish.envs.graphs import to_networkx  # late: Gymnasium is not loaded by workers
+
+        return to_networkx(self.arrays, self.columns, FLOWS, self.edge_column, self.node_texts())
 
     def to_torch_geometric(self) -> Data:
         """Return `x` int64[N, columns], `edge_index` int64[2, E], `edge_attr` int64[E, 2].
@@ -101,7 +92,7 @@ class ProgramGraph:
             import torch
             from torch_geometric.data import Data
         except ImportError:
-            raise _missing("torch-geometric") from None
+            raise MissingTool(f"torch-geometric is not installed; {install('train')}") from None
         edges = torch.from_numpy(self.edges)
         return Data(
             x=torch.from_numpy(self.nodes), edge_index=edges[:, :2].T.contiguous(), edge_attr=edges[:, 2:]
@@ -168,7 +159,3 @@ def module_of(program: Program | _native.Module) -> _native.Module:
         return _native.Module(program.content, program.name)
     except _native.InputError as error:
         raise ProgramError(f"{program.name}: {error}") from None
-
-
-def _missing(package: str) -> MissingTool:
-    return MissingTool(f"{package} is not installed; {install('train')}")

@@ -23,7 +23,7 @@ from burnish.tasks.tensors.session import OBJECTIVES, behaviour
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
 MOST_THREADS = 1024
-IR = Listing("ir", whole, re.compile(r"(?<=[a-z]\.)\d+\b"), label="IR")
+IR = Listing("llvm_ir", whole, re.compile(r"(?<=[a-z]\.)\d+\b"), label="IR")
 SETTINGS = (
     Setting("threads", "threads that share outermost loops; default: 1, which shares no loop", metavar="N"),
 )
@@ -64,8 +64,14 @@ def make_task(threads: int = 1) -> Task:
         options={"threads": str(threads)} if threads > 1 else {},
         settings=TaskSettings(settings=SETTINGS, configure=_configure),
         policies=TaskPolicies(
-            kinds={"schedule-costs": f"{__name__}.policy.proposals:load_for"},
-            trainings={"schedule-costs": f"{__name__}.train.cost_training:schedule_costs"},
+            kinds={
+                "schedule-costs": f"{__name__}.policy.proposals:load_for",
+                "schedule-comparison": f"{__name__}.policy.tournament:load_for",
+            },
+            trainings={
+                "schedule-costs": f"{__name__}.train.cost_training:schedule_costs",
+                "schedule-comparison": f"{__name__}.train.cost_training:schedule_comparison",
+            },
         ),
         files=Files(
             make_source=_source,

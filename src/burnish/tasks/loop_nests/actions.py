@@ -39,7 +39,7 @@ DESCRIPTIONS = {
     "swap_up": "Exchange the loop with the one around it",
     "swap_down": "Exchange the loop with the one in its body",
     "split": "Split the loop into two; the inner one has {0} iterations",
-    "merge": "Merge the loop with the loop of the same iterator in its body; undoes a split",
+    "merge": "Merge the loop with that of the same iterator in its body, or else around it; undoes a split",
     "collapse": "Make one loop of the loop and the one in its body",
     "unroll": "Repeat the loop's body for each iteration",
     "vectorize": "Run the loop's iterations as vector instructions",
@@ -93,13 +93,43 @@ def split(tree: Tree, place: Place, factor: int) -> Change:
 
 
 def merge(tree: Tree, place: Place) -> Change:
-    """Merge a loop with the only loop in its body, which must have the same iterator."""
+    """Merge a loop with one of the same iterator: the only loop in its body, or else one around it."""
     loop, inner = place.loop, _only(place.loop)
-    if inner is None or inner.iterator != loop.iterator or inner.packs:
-        return None
-    if not loop.kind == inner.kind == "loop":
+    if inner is None or inner.iterator != loop.iterator:
+        return _merge_up(tree, place)
+    if inner.packs or not loop.kind == inner.kind == "loop":
         return None
     return lambda: _checked(tree.put(place.path, replace(inner, packs=loop.packs)))
+
+
+def _merge_up(tree: Tree, place: Place) -> Change:
+    """Merge a loop with the nearest one of its iterator around it, which keeps its place, as in LoopTool.
+
+    The same as `swap_up` until the loops are next to each other, then `merge` of the outer one: only plain
+    loops without copies may be between them, each the only node in its loop.
+    """
+    path = merged_into(tree, place)
+    if path is None or not tree.at(path).kind == place.loop.kind == "loop" or place.loop.packs:
+        return None
+    outer, between = (
+        tree.at(path),
+        [tree.at(place.path[:depth]) for depth in range(len(path) + 1, len(place.path))],
+    )
+    if len(outer.body) > 1 or any(one.kind != "loop" or one.packs or len(one.body) > 1 for one in between):
+        return None
+    body = place.loop.body
+    for one in reversed(between):
+        body = (replace(one, body=body),)
+    return lambda: _checked(tree.put(path, replace(outer, step=place.loop.step, body=body)))
+
+
+def merged_into(tree: Tree, place: Place) -> Path | None:
+    """Return the path of the loop around a loop with which `merge` merges it; None without such a loop."""
+    inner = _only(place.loop)
+    if inner is not None and inner.iterator == place.loop.iterator:
+        return None
+    around = (place.path[:depth] for depth in range(len(place.path) - 1, 0, -1))
+    return next((path for path in around if tree.at(path).iterator == place.loop.iterator), None)
 
 
 def collapse(tree: Tree, place: Place) -> Change:

@@ -48,6 +48,7 @@ LOOP_COLUMNS = (
     ),
 )
 SCHEDULE_COLUMNS = ("cursor", "iterator", "step", "kind", "depth", "copies")
+FLOWS = ("contains", "reads", "writes")
 NODE_COLUMNS = ("is a loop", "iterations", "step", "tail", *KINDS)
 
 OBSERVATIONS: dict[str, Observation] = {
@@ -96,7 +97,8 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         Observation("nest", "The nest in its language", kind="text"),
         Observation("loop_tree", "The loops as text", kind="text"),
-        Observation("ir", "LLVM's IR before its passes", kind="text"),
+        Observation("ir", "The nest in its language, and its loops as comments", kind="text"),
+        Observation("llvm_ir", "LLVM's IR before its passes", kind="text"),
         Observation("c_header", "The C header for calling the object file", kind="text"),
         Observation(
             "ir_tree_networkx",
@@ -104,6 +106,8 @@ OBSERVATIONS: dict[str, Observation] = {
             kind="graph",
             shape=(len(NODE_COLUMNS),),
             columns=NODE_COLUMNS,
+            flows=FLOWS,
+            texts="ir_graph_texts",
         ),
         Observation(
             "ir_graph_networkx",
@@ -111,7 +115,10 @@ OBSERVATIONS: dict[str, Observation] = {
             kind="graph",
             shape=(len(NODE_COLUMNS),),
             columns=NODE_COLUMNS,
+            flows=FLOWS,
+            texts="ir_graph_texts",
         ),
+        Observation("ir_graph_texts", "A line for each node of the graphs, the tensors last", kind="text"),
     )
 }
 
@@ -231,6 +238,12 @@ def graph(tree: Tree, tensors: bool) -> GraphArrays:
     return GraphArrays(np.array(nodes, dtype=np.int64), np.array(edges, dtype=np.int64))
 
 
+def graph_texts(tree: Tree, _: int) -> str:
+    """Return a line for each node of `graph` with tensors: `nest`, the tree's lines, the tensors."""
+    tensors = (f"{name}[{','.join(map(str, shape))}]" for name, shape in tree.nest.shapes.items())
+    return "\n".join(["nest", *(line.strip() for line in str(tree).splitlines()), *tensors])
+
+
 _OBSERVE: Mapping[str, Callable[[Tree, int], Observed]] = {
     "loops": loops,
     "schedule": schedule,
@@ -238,8 +251,10 @@ _OBSERVE: Mapping[str, Callable[[Tree, int], Observed]] = {
     "stride_tensor": stride_tensor,
     "nest": lambda tree, _: str(tree.nest),
     "loop_tree": lambda tree, _: str(tree),
+    "ir": lambda tree, _: str(tree.nest) + "".join(f"# {line}\n" for line in str(tree).splitlines()),
     "ir_tree_networkx": lambda tree, _: graph(tree, tensors=False),
     "ir_graph_networkx": lambda tree, _: graph(tree, tensors=True),
+    "ir_graph_texts": graph_texts,
 }
 
 

@@ -32,7 +32,7 @@ def write_loops(session: Session, arguments: tuple[str, ...], baseline: str) -> 
 
 def write_ir(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
     """Return the content of a .ll file: the kernel in LLVM IR, before LLVM's passes."""
-    return _text(session, "ir").encode()
+    return _text(session, "llvm_ir").encode()
 
 
 def write_picture(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:

@@ -82,10 +82,13 @@ class NestSession(TimedSession):
         place = self.place if site == WHOLE_PROGRAM else self.tree.places[site]
         after = actions.apply(self.tree, text, place)
         assert after is not None
-        number = list(self.tree.places).index(place.name)
+        order = [one.path for one in self.tree.places.values()]
+        number = order.index(place.path)
+        outer = actions.merged_into(self.tree, place) if text == "merge" else None
         self.tree, self._masks = after, {}
         if self.cursor == number:  # the cursor stays with its loop
             self.cursor += {"swap_up": -1, "swap_down": 1}.get(text, 0)
+            self.cursor = order.index(outer) if outer else self.cursor
         self.cursor = min(self.cursor, len(after.places) - 1)
         self.record(action, place.name)
         return True
@@ -102,7 +105,7 @@ class NestSession(TimedSession):
                 return np.array([self.seconds()])
             case "flops":
                 return np.array([nest.flops / self.seconds(), nest.flops])
-            case "ir":
+            case "llvm_ir":
                 return lower(tree, machine.vector_bytes).text
             case "c_header":
                 return write_header(self.shared.bench.nest, tree, function_name(self.program.name), machine)

@@ -151,6 +151,7 @@ OBSERVATIONS: dict[str, Observation] = {
             kind="graph",
             shape=(len(NODE_COLUMNS),),
             columns=NODE_COLUMNS,
+            flows=("reads",),
         ),
         Observation(
             "history",

@@ -5,9 +5,9 @@ The tasks import these files, which import no task:
     arrays         alignment of arrays, and arguments that users pass
     c_interface    headers and names of C functions
     machine        the machine that code is generated for
-    policy/        the cost model and the policy that uses it; both run without torch
+    policy/        the cost model, the comparison model and the policy that uses one; all run without torch
     polynomials    exp and tanh as polynomials
     programs       programs from files, names of families, or text
     session        sessions whose objective is the time of a call; the check that a schedule is right
-    train/         measured schedules, the fit of a cost model to them, the training
+    train/         measured schedules, the fits of both models to them, the training
 """

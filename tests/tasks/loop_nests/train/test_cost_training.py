@@ -10,19 +10,24 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.learning.training.config import config_of
+from burnish.learning.training.config import config_of, read_config
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.features import COLUMNS
+from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.policy import tournament
 from burnish.tasks.loop_nests.policy.proposals import KIND, load_for
-from burnish.tasks.loop_nests.train.cost_training import schedule_costs
-from burnish.tasks.loop_nests.train.measuring import Measurement
+from burnish.tasks.loop_nests.train.cost_training import schedule_comparison, schedule_costs
+from burnish.tasks.loop_nests.train.measuring import Measurement, measure
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.train import cost_training
+from burnish.tasks.tensors.train.comparison_fitting import fit_comparison
 from burnish.tasks.tensors.train.fitting import LearningConfig, MeasuredProgram, fit, pair_accuracy, regret
-from burnish.tasks.tensors.train.measuring import read_rows
+from burnish.tasks.tensors.train.measuring import line_of, read_rows
 
 MODEL: Any = {"task": TASK.id, "objective": "seconds", "vector_bytes": 32, "known": COLUMNS, "kind": KIND}
+COMPARED: Any = {**MODEL, "kind": tournament.KIND}
+NESTS = ("f32 m=24 n=16\no[m,n] = x[m] * y[n]\n", "f32 m=16 n=40\no[m,n] = x[m] * y[n]\n")
 TABLE: dict[str, Any] = {
     "task": "loop_nests",
     "objective": "seconds",
@@ -58,6 +63,45 @@ def test_order_and_times_are_learned() -> None:
     assert np.abs(np.concatenate(errors)).mean() < 0.5
 
 
+def test_which_of_two_is_faster_is_learned() -> None:
+    rng = np.random.default_rng(0)
+    train, test = nests(40, rng), nests(20, rng)
+    model = fit_comparison(
+        train, LearningConfig(width=32, models=1, epochs=20, nests_of_batch=4), 0, **COMPARED
+    )
+    assert pair_accuracy(model, test) > 0.8
+    assert np.exp(np.log(regret(model, test)).mean()) > 0.75
+    config = LearningConfig(width=4, models=2, epochs=1)
+    one, other = (fit_comparison(train, config, 3, **COMPARED).margins(test[0].features) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_comparison_model_is_trained_from_what_was_measured(tmp_path: Path) -> None:
+    rows = [row for text in NESTS for row in measure(text, host().vector_bytes, 6, seed=0)]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{line_of(row)}\n" for row in rows))
+    algorithm = {
+        "name": "schedule-comparison",
+        "measured": [str(tmp_path / "rows.jsonl")],
+        "fit": {"epochs": 2},
+    }
+    table = {
+        **TABLE,
+        "algorithm": algorithm,
+        "programs": [{"use": NESTS[0]}],
+        "validation": [{"use": NESTS[1]}],
+    }
+    training = schedule_comparison(config_of(table, "tiny"), tmp_path, lambda text: None)
+    while not training.iterate().get("finished"):
+        pass
+    assert 0 <= training.validate()["validation/pairs"] <= 1
+    path, card = training.export(training.policy_state(), tmp_path)
+    assert card["kind"] == tournament.KIND
+    policy = tournament.load_for(path, TASK)
+    assert next(policy(TASK.open(parse(NESTS[0]).program("nest"))).initial_traces)
+    shipped = read_config("schedule-comparison")
+    assert shipped.algorithm["name"] == "schedule-comparison"
+
+
 def test_same_seed_gives_the_same_model() -> None:
     train = nests(6, np.random.default_rng(0))
     models = [fit(train, LearningConfig(epochs=2), 3, **MODEL) for _ in range(2)]
@@ -72,8 +116,9 @@ def test_chosen_and_best_are_compared() -> None:
     three = MeasuredProgram(nest.features[:3], np.array([1.0, 2.0, 4.0]))
 
     class Wrong:
-        def log2_seconds(self, rows: Any) -> Any:
-            return np.array([2.0, 1.0, 3.0], dtype=np.float32)
+        def margins(self, rows: Any) -> Any:
+            predicted = np.array([2.0, 1.0, 3.0], dtype=np.float32)
+            return predicted[None, :] - predicted[:, None]
 
     wrong: Any = Wrong()
     assert regret(wrong, [three]).tolist() == [0.5]

@@ -1,20 +1,24 @@
-"""The training of a cost model of loop nests' schedules, by burnish.tasks.tensors.train.cost_training."""
+"""The trainings of models of loop nests' schedules, by burnish.tasks.tensors.train.cost_training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.policy import tournament
 from burnish.tasks.loop_nests.policy.proposals import KIND
 from burnish.tasks.loop_nests.sketches import simplified
 from burnish.tasks.loop_nests.train.measuring import Measurement, measure
 from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.comparison_model import ComparisonModel
 from burnish.tasks.tensors.policy.cost_model import CostModel, Floats
+from burnish.tasks.tensors.train.comparison_fitting import fit_comparison
 from burnish.tasks.tensors.train.cost_training import ScheduleCostsPlan, ScheduleCostsTraining, Subject
 from burnish.tasks.tensors.train.measuring import Key
 from burnish.workers.worker import Limits, Worker
@@ -48,4 +52,6 @@ def _features(rows: Sequence[Measurement]) -> tuple[Floats, ...]:
 
 
 NESTS = Subject(LANGUAGE, COLUMNS, KIND, Measurement, _wanted, _measure, _features)
+COMPARED = replace(NESTS, kind=tournament.KIND, fit=fit_comparison, model=ComparisonModel)
 schedule_costs = partial(ScheduleCostsTraining, subject=NESTS)
+schedule_comparison = partial(ScheduleCostsTraining, subject=COMPARED)

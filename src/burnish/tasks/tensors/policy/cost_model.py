@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from burnish.tasks.tensors.machine import host
 FORMAT: Final = 2
 
 Floats = NDArray[np.float32]
+Layers = tuple[tuple[Floats, Floats], ...]
+"""Perceptrons: weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer."""
 SCALE = ("iterations", "operations of one", "detour through memory")  # log2 columns; time is proportional
 LEAST_DEVIATION: Final = 1e-3  # added to deviations in training: a column that never varies has exactly this
 
@@ -41,7 +43,7 @@ class CostModel:
         vector_bytes: The size of vectors on the machine that was measured.
         mean: float32[F], the mean of each feature in training.
         deviation: float32[F], the standard deviation plus LEAST_DEVIATION.
-        layers: The weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer.
+        layers: Those of f.
         known: The columns of the rows that are passed to the model.
         kind: The kind of policy that its file holds.
         card: Further metadata.
@@ -53,7 +55,7 @@ class CostModel:
     vector_bytes: int
     mean: Floats
     deviation: Floats
-    layers: tuple[tuple[Floats, Floats], ...]
+    layers: Layers
     known: tuple[str, ...]
     kind: str
     card: Mapping[str, Any] = field(default_factory=dict)
@@ -64,16 +66,8 @@ class CostModel:
         return [self.known.index(name) for name in self.columns]
 
     def statements(self, rows: Floats) -> Floats:
-        """Return log2 of the seconds of statements: float32[N], for rows float32[N, len(known)].
-
-        Columns that never varied in training are set to 0, because the network learned nothing from them.
-        """
-        normal = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)
-        x = np.where(self.deviation > 1.01 * LEAST_DEVIATION, normal, np.float32(0))[None]
-        for number, (weight, bias) in enumerate(self.layers):
-            x = x @ weight + bias
-            if number + 1 < len(self.layers):
-                x = np.maximum(x, 0)
+        """Return log2 of the seconds of statements: float32[N], for rows float32[N, len(known)]."""
+        x = perceptrons(normalized(rows[:, self.taken], self.mean, self.deviation)[None], self.layers)
         result: Floats = x.mean(axis=0)[:, 0] + rows[:, scale_of(self.known)].sum(axis=1)
         return result
 
@@ -86,6 +80,11 @@ class CostModel:
         sums = np.add.reduceat(seconds, np.cumsum([0, *counts[:-1]]))
         return np.log2(sums).astype(np.float32)
 
+    def margins(self, trees: Sequence[Floats]) -> Floats:
+        """Return float32[n, n]: log2 of how many times faster the row's schedule is than the column's."""
+        predicted = self.log2_seconds(trees)
+        return predicted[None, :] - predicted[:, None]
+
     def save(self, path: Path) -> None:
         """Write the model as an .npz file."""
         arrays: dict[str, NDArray[Any]] = {"mean": self.mean, "deviation": self.deviation}
@@ -93,6 +92,26 @@ class CostModel:
             arrays |= {f"{number}.weight": weight.astype(np.float16), f"{number}.bias": bias}
         names = ("kind", "task", "objective", "columns", "vector_bytes", "card")
         write_archive(path, arrays, {"format": FORMAT, **{name: getattr(self, name) for name in names}})
+
+
+def normalized(rows: Floats, mean: Floats, deviation: Floats) -> Floats:
+    """Return rows as inputs of a network.
+
+    Columns that never varied in training are set to 0, because the network learned nothing from them.
+    """
+    normal = np.clip((rows - mean) / deviation, -6, 6)
+    return np.where(deviation > 1.01 * LEAST_DEVIATION, normal, np.float32(0))
+
+
+def perceptrons(x: Floats, layers: Layers) -> Floats:
+    """Apply several perceptrons at once: float32[models or 1, ..., inputs] to [models, ..., outputs]."""
+    shape = x.shape[1:-1]
+    x = x.reshape(len(x), -1, x.shape[-1])
+    for number, (weight, bias) in enumerate(layers):
+        x = x @ weight + bias
+        if number + 1 < len(layers):
+            x = np.maximum(x, 0)
+    return x.reshape(len(x), *shape, x.shape[-1])
 
 
 def scale_of(known: Sequence[str]) -> list[int]:
@@ -130,9 +149,25 @@ def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
         raise InputError(f"{path}: not a cost model of schedules: {error}") from None
 
 
-Propose = Callable[[Session, CostModel], InitialTraces]
+class ScheduleModel(Protocol):
+    """A model of schedules in a file: a cost model, or one that compares."""
+
+    @property
+    def task(self) -> str:
+        """The id of the task."""
+
+    @property
+    def objective(self) -> str:
+        """The objective that is predicted."""
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of vectors on the machine that was measured."""
+
+
+Propose = Callable[[Session, Any], InitialTraces]
 """A function that proposes schedules of the session's program, most promising first."""
-Predict = Callable[[CostModel, Session], float]
+Predict = Callable[[Any, Session], float]
 """A function that predicts the cost of a session's state: see Guide.predicted_cost."""
 
 
@@ -140,7 +175,7 @@ Predict = Callable[[CostModel, Session], float]
 class SchedulePolicy:
     """Guides for searches of schedules."""
 
-    model: CostModel
+    model: ScheduleModel
     propose: Propose
     predict: Predict | None = None
 
@@ -166,13 +201,14 @@ def load_policy(
     kind: str,
     propose: Propose,
     predict: Predict | None = None,
+    load: Callable[[Path, tuple[str, ...], str], ScheduleModel] = load_cost_model,
 ) -> SchedulePolicy:
-    """Read a cost model as a policy for a task; see `load_cost_model`.
+    """Read a model as a policy for a task; see `load_cost_model`.
 
     Raises:
-        InputError: the file is not a cost model, or is for another task.
+        InputError: the file is not such a model, or is for another task.
     """
-    model = load_cost_model(path, known, kind)
+    model = load(path, known, kind)
     if model.task != task.id:
         raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
     return SchedulePolicy(model, propose, predict)

@@ -1,4 +1,4 @@
-"""The training of a cost model of schedules: measure schedules of many programs, then fit a model.
+"""The training of a model of schedules: measure schedules of many programs, then fit the model.
 
 Measurements are written to files in the run's folder, program by program. So a run that was killed and is
 resumed measures only the missing programs.
@@ -57,6 +57,8 @@ class Subject:
         measure: An importable function that measures schedules of a program from a seed; a model proposes
             some of them. It raises CompilerCrash if measuring takes too long, or if the compiler fails.
         features: Returns the features of all measurements of a program.
+        fit: Fits a model to measured programs.
+        model: The class of the model.
     """
 
     language: str
@@ -66,6 +68,8 @@ class Subject:
     wanted: Callable[[Chosen, ScheduleCostsPlan], Iterator[Key]]
     measure: Callable[[Key, ScheduleCostsPlan, int, CostModel | None], Iterable[Any]]
     features: Callable[[Sequence[Any]], tuple[Floats, ...]]
+    fit: Callable[..., Any] = fit
+    model: type[Any] = CostModel
 
 
 def measured_on(
@@ -114,7 +118,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
         self.choose_programs()
         self.guide = self._guide()
         self._before = self._rows_of_plan()
-        self.model: CostModel | None = None
+        self.model: Any = None
         self._held: list[MeasuredProgram] = []
         self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
         self._stages = self._run()
@@ -142,7 +146,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
     def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
         """See Training."""
         path = folder / "policy.npz"
-        CostModel(**policy).save(path)
+        self.subject.model(**policy).save(path)
         return path, {
             "kind": self.subject.kind,
             "task": self.task.id,
@@ -170,7 +174,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
         others = self._by_key(one for one in self._before if one.key not in seen)
         measured += map(self._learned, others.values())
         self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
-        self.model = fit(
+        self.model = self.subject.fit(
             measured,
             self.plan.fit,
             self.config.run.seed,
@@ -240,6 +244,6 @@ class ScheduleCostsTraining(ConfiguredTraining):
         found = find_guide(self.plan.guide, self.task, self.objective)
         if found is None:
             return None
-        if not isinstance(found[0], SchedulePolicy):
+        if not isinstance(found[0], SchedulePolicy) or not isinstance(found[0].model, CostModel):
             raise InputError(f"algorithm.guide: {self.plan.guide} is not a cost model")
         return found[0].model

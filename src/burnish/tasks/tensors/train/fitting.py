@@ -6,16 +6,18 @@ The loss is Huber's loss of log2 seconds, plus RankNet's over pairs of schedules
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.tasks.tensors.policy.cost_model import LEAST_DEVIATION, CostModel, scale_of
+from burnish.tasks.tensors.policy.cost_model import LEAST_DEVIATION, CostModel, Layers, scale_of
 
 Floats = NDArray[np.float32]
 
@@ -33,6 +35,7 @@ class LearningConfig:
     nests_of_batch: int = 24
     times: float = 1.0  # weight of the loss of times; 0: only the order is learned
     ranking: float = 1.0  # weight of the loss of the order within nests; 0: only times are learned
+    pairs: int = 128  # of each program, drawn anew for each batch; a cost model learns from all pairs
     favour: float = 1.0  # log2 by which a weight falls for each factor of 2 to the best time of its nest
 
 
@@ -44,29 +47,58 @@ class MeasuredProgram:
     seconds: NDArray[np.float64]  # [schedules]
 
 
-class _Networks(nn.Module):
+class Perceptrons(nn.Module):
     """Several independent perceptrons, evaluated in one batch."""
 
-    def __init__(self, inputs: int, begin: float, config: LearningConfig) -> None:
+    def __init__(self, sizes: Sequence[int], models: int, begin: float = 0.0) -> None:
+        """Draw the weights of layers of some sizes; a single output begins near `begin`."""
         super().__init__()
-        sizes = [inputs, *[config.width] * config.hidden, 1]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
         for before, after in pairwise(sizes):
-            weight = torch.randn(config.models, before, after) * (2 / before) ** 0.5
+            weight = torch.randn(models, before, after) * (2 / before) ** 0.5
             self.weights.append(nn.Parameter(weight if after > 1 else 0.1 * weight))
-            self.biases.append(
-                nn.Parameter(torch.full((config.models, 1, after), begin if after == 1 else 0.0))
-            )
+            self.biases.append(nn.Parameter(torch.full((models, 1, after), begin if after == 1 else 0.0)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return float32[models, N] for float32[N, F]."""
-        x = x[None]
+        """Return float32[models, N, outputs] for float32[models or 1, N, inputs]."""
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = x @ weight + bias
             if number + 1 < len(self.weights):
                 x = torch.relu(x)
-        return x[..., 0]
+        return x
+
+
+def layers_of(network: Perceptrons) -> Layers:
+    """Return the layers as NumPy's arrays."""
+    return tuple(
+        (weight.detach().numpy(), bias.detach().numpy())
+        for weight, bias in zip(network.weights, network.biases, strict=True)
+    )
+
+
+def train(
+    parameters: Sequence[nn.Parameter],
+    loss_of: Callable[[Sequence[MeasuredProgram]], Tensor],
+    measured: Sequence[MeasuredProgram],
+    config: LearningConfig,
+    rng: np.random.Generator,
+) -> None:
+    """Minimise the loss of batches of programs."""
+    optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    batches = -(-len(measured) // config.nests_of_batch)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, config.learning_rate, total_steps=config.epochs * batches
+    )
+    for _ in range(config.epochs):
+        order = rng.permutation(len(measured))
+        for begin in range(0, len(order), config.nests_of_batch):
+            loss = loss_of([measured[i] for i in order[begin : begin + config.nests_of_batch]])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+            schedule.step()
 
 
 def fit(
@@ -88,33 +120,16 @@ def fit(
     scaled = scale_of(known)
     operations = [[np.exp2(one[:, scaled].sum(axis=1)).sum() for one in nest.features] for nest in measured]
     rates = np.concatenate([nest.seconds / each for nest, each in zip(measured, operations, strict=True)])
-    network = _Networks(rows.shape[1], float(np.log2(rates).mean()), config)
-    optimizer = torch.optim.AdamW(
-        network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
-    )
-    batches = -(-len(measured) // config.nests_of_batch)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, config.learning_rate, total_steps=config.epochs * batches
-    )
-    for _ in range(config.epochs):
-        order = rng.permutation(len(measured))
-        for begin in range(0, len(order), config.nests_of_batch):
-            chosen = [measured[i] for i in order[begin : begin + config.nests_of_batch]]
-            loss = _loss(network, chosen, (mean, deviation), scaled, config)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-    layers = tuple(
-        (weight.detach().numpy(), bias.detach().numpy())
-        for weight, bias in zip(network.weights, network.biases, strict=True)
-    )
+    sizes = [rows.shape[1], *[config.width] * config.hidden, 1]
+    network = Perceptrons(sizes, config.models, float(np.log2(rates).mean()))
+    loss = partial(_loss, network, normal=(mean, deviation), scaled=scaled, config=config)
+    train([*network.parameters()], loss, measured, config, rng)
+    layers = layers_of(network)
     return CostModel(task, objective, known, vector_bytes, mean, deviation, layers, known, kind)
 
 
 def _loss(
-    network: _Networks,
+    network: Perceptrons,
     chosen: Sequence[MeasuredProgram],
     normal: tuple[Floats, Floats],
     scaled: list[int],
@@ -125,7 +140,7 @@ def _loss(
     tree = torch.from_numpy(np.repeat(np.arange(len(trees)), [len(one) for one in trees]))
     x = torch.from_numpy(np.clip((rows - normal[0]) / normal[1], -6, 6))
     scale = torch.from_numpy(rows[:, scaled].sum(axis=1))
-    log2 = network(x) + scale  # [models, N]
+    log2 = network(x[None])[..., 0] + scale  # [models, N]
     most = torch.full((log2.shape[0], len(trees)), -torch.inf).scatter_reduce(
         1, tree.expand(log2.shape[0], -1), log2, "amax"
     )
@@ -159,20 +174,28 @@ CLOSEST = 0.1  # log2; the same in `pair_accuracy`
 SHARPNESS = 4.0  # factor of the predicted difference in the ranking loss
 
 
-def pair_accuracy(model: CostModel, measured: Sequence[MeasuredProgram]) -> float:
+class Comparing(Protocol):
+    """A model that says which of two schedules of a program is faster."""
+
+    def margins(self, trees: Sequence[Floats]) -> Floats:
+        """Return float32[n, n]: above 0 where the row's schedule is faster than the column's."""
+
+
+def pair_accuracy(model: Comparing, measured: Sequence[MeasuredProgram]) -> float:
     """Return the share of pairs in the right order, for pairs in a nest that differ by more than CLOSEST."""
     right = pairs = 0
     for nest in measured:
-        predicted, true = model.log2_seconds(nest.features), np.log2(nest.seconds)
-        apart = true[None, :] - true[:, None]
-        mask = apart > CLOSEST
-        right += int(((predicted[None, :] - predicted[:, None]) > 0)[mask].sum())
+        true = np.log2(nest.seconds)
+        mask = true[None, :] - true[:, None] > CLOSEST
+        right += int((model.margins(nest.features) > 0)[mask].sum())
         pairs += int(mask.sum())
     return right / max(1, pairs)
 
 
-def regret(model: CostModel, measured: Sequence[MeasuredProgram]) -> NDArray[np.float64]:
-    """Return, for each nest, the time of the best schedule over that of the model's choice: at most 1."""
-    return np.array(
-        [nest.seconds.min() / nest.seconds[np.argmin(model.log2_seconds(nest.features))] for nest in measured]
-    )
+def regret(model: Comparing, measured: Sequence[MeasuredProgram]) -> NDArray[np.float64]:
+    """Return, for each nest, the time of the best schedule over that of the model's choice: at most 1.
+
+    The choice has the greatest margin over the other schedules.
+    """
+    chosen = (np.argmax(model.margins(nest.features).sum(axis=1)) for nest in measured)
+    return np.array([nest.seconds.min() / nest.seconds[i] for nest, i in zip(measured, chosen, strict=True)])
