@@ -50,7 +50,7 @@ def stress_program(seed: int, size: int = STRESS_SIZE) -> Program:
     command = [tool, f"-seed={_checked(name, seed)}", f"-size={size}"]
     text = _output(name, [*command, "-o", "-"], None)
     try:
-        return Program(name, "llvm", _native.Module(text, name).bitcode())
+        return Program(name, "llvm", _native.Module(text, "llvm-stress").bitcode())
     except _native.InputError as error:
         raise InputError(
             f"{name}: LLVM {_native.llvm_version} cannot read the module of {tool} ({error}); "

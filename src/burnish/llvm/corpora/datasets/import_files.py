@@ -162,7 +162,7 @@ def _runs(
 
     def tried(row: PackRow) -> tuple[StoredRuns | None, str]:
         rule = dataset.rule(row.path)
-        stored = store_runs(corpus.folder, inputs, rule)
+        stored = store_runs(corpus.folder, inputs, rule, row.language)
         if not stored:
             return None, "no input file" if rule.commands else ""
         workload = workload_of(corpus.folder, row.path, stored, (stored.runs[0].name,))

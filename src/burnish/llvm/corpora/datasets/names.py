@@ -30,13 +30,14 @@ def canonical(text: str) -> str:
     name = text
     for scheme in SCHEMES:
         name = name.removeprefix(scheme)
-    generator, _, seed = name.partition("/")
+    generator, _, seed = name.partition("/")  # or a dataset, and a program
     if generator in GENERATORS:
         ours = GENERATORS[generator]
         if not seed:
             raise InputError(f"{text}: expected a seed too: {text}/0, or seeds, such as {ours}:0..999")
         return f"{ours}:{seed}"
-    return name
+    known = {dataset.id for dataset in datasets().values()}
+    return generator.lower() + name[len(generator) :] if generator.lower() in known else name
 
 
 def is_dataset_name(text: str) -> bool:
@@ -79,13 +80,13 @@ def dataset_programs(text: str) -> Sequence[Program]:
 
 def dataset_names(text: str) -> list[str]:
     """Return the full names of the programs that a dataset's name stands for, with its inputs."""
-    programs, (_, name, _) = dataset_programs(text), _parts(text)
-    ending = canonical(text)[len(name) :]
+    programs, (_, name, inputs) = dataset_programs(text), _parts(text)
+    ending = f"@{inputs}" if inputs else ""
     if isinstance(programs, Corpus):
         return [row.name for row in programs.programs]
     if isinstance(programs, Programs):
         return [f"{one}{ending}" for one in programs.names]
-    return [canonical(text)]
+    return [f"{name}{ending}"]
 
 
 def project_of(text: str) -> str:

@@ -20,13 +20,14 @@ from burnish.llvm.corpora.compile_commands import NAME
 from burnish.llvm.corpora.datasets.table import Dataset, Layout
 from burnish.llvm.corpora.pack import PackRow
 from burnish.llvm.corpora.units import LENIENT
-from burnish.llvm.corpora.user_package import UserPackage, fingerprint, read_ir, user_package_job
+from burnish.llvm.corpora.user_package import UserPackage, fingerprint, user_package_job
 from burnish.llvm.programs import link_programs
 from burnish.llvm.toolchain import (
     C_SUFFIXES,
     CXX_SUFFIXES,
     clang_version,
     compile_to_bitcode,
+    cxx_library_options,
     first_error,
 )
 
@@ -165,8 +166,9 @@ def _read_modules(
     found: Found, _: tuple[str, ...], paths: tuple[str, ...], scratch: Path
 ) -> Iterator[list[Item]]:
     """Read bitcode and text of any version of LLVM that this one upgrades."""
-    for path, items in zip(paths, read_ir(found.root, paths, scratch), strict=True):
-        yield [(replace(row, path=found.names[path]), bitcode) for row, bitcode in items]
+    for path in paths:
+        row = PackRow("", found.names[path], "", "llvm", "compiled")
+        yield [_upgraded(row, (found.root / path).read_bytes())]
 
 
 def _compile(
@@ -194,6 +196,8 @@ def _compile_file(found: Found, flags: tuple[str, ...], file: str, scratch: Path
     layout = found.layout
     include = [f"-I{found.root / folder}" for folder in (*layout.include, str(PurePosixPath(file).parent))]
     options = (*FLAGS, *layout.flags, *flags, *include, f"-fmacro-prefix-map={found.root}/=")
+    if _language(layout, file) == "c++":
+        options = (*cxx_library_options(("-c", *options)), *options)
     if not (layout.prelude or layout.replace or layout.language):
         return compile_to_bitcode(Path(file), options, directory=found.root)
     text = (found.root / file).read_text(encoding="utf-8", errors="replace")
@@ -240,7 +244,7 @@ def _read_parquet(
 def _upgraded(row: PackRow, content: bytes) -> Item:
     """Return a row with this version's bitcode; failed, with LLVM's message, if the module is invalid."""
     try:
-        return row, _native.Module(content, row.path).bitcode()
+        return row, _native.Module(content, "").bitcode()  # without the path, so that equal modules are equal
     except _native.InputError as error:
         return replace(row, status="failed", reason=str(error)), b""
 

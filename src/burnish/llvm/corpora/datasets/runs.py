@@ -29,14 +29,13 @@ from burnish.llvm.run.check import run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.run.running import RunLimits
-from burnish.llvm.toolchain import bitcode_to_object, find_tool
+from burnish.llvm.toolchain import bitcode_to_object, cxx_library_options, find_tool
 
 FILE = "runs.json"
 INPUTS = "inputs"
 MOST_INPUTS = 20  # cBench has so many
 INPUT = re.compile(r"\{([^}]+)\}")
 EXIT_LINE = re.compile(rb"exit \d+\n?$")  # the last line of a reference output of LLVM's test suite
-LINK_ARGUMENTS = ("-lm",)
 TRIAL = RunLimits(timeout_seconds=30.0)  # of the run that decides whether a program can be run
 
 
@@ -55,6 +54,7 @@ class StoredRuns:
 
     runs: tuple[StoredRun, ...]
     outputs: tuple[str, ...] = ()
+    language: str = "c"  # "c++": linked with the C++ library
 
 
 Table = dict[str, StoredRuns]  # by the program's path in its package
@@ -68,7 +68,7 @@ def index_inputs(folder: Path, rules: Iterable[RunRule]) -> dict[str, Path]:
     return {"/".join(path.parts[-2:]): path for path in paths if path.is_file()}
 
 
-def store_runs(folder: Path, inputs: Mapping[str, Path], rule: RunRule) -> StoredRuns | None:
+def store_runs(folder: Path, inputs: Mapping[str, Path], rule: RunRule, language: str) -> StoredRuns | None:
     """Copy the input files of a rule's commands to a corpus; return the runs, or None without any.
 
     `inputs` are the files of `index_inputs`. A number without its input files is left out.
@@ -82,7 +82,7 @@ def store_runs(folder: Path, inputs: Mapping[str, Path], rule: RunRule) -> Store
                 arguments = INPUT.sub(lambda found: found[1], command).replace("#", str(number))
                 digests = {name: _store(folder, inputs[name]) for name in names}
                 runs.append(StoredRun(str(len(runs) + 1), tuple(shlex.split(arguments)), digests))
-    return StoredRuns(tuple(runs), rule.outputs) if runs else None
+    return StoredRuns(tuple(runs), rule.outputs, language) if runs else None
 
 
 def write_runs(folder: Path, table: Table) -> None:
@@ -114,7 +114,8 @@ def workload_of(folder: Path, path: str, stored: StoredRuns, names: Sequence[str
     chosen = {run.name for run in wanted}
     files = {name: digest for run in stored.runs if run.name in chosen for name, digest in run.files.items()}
     contents = tuple((name, _read(folder, digest)) for name, digest in sorted(files.items()))
-    return Workload(wanted, (_driver(stored.outputs),), LINK_ARGUMENTS, contents)
+    cxx = ("--driver-mode=g++", *cxx_library_options(())) if stored.language == "c++" else ()
+    return Workload(wanted, (_driver(stored.outputs),), (*cxx, "-lm"), contents)
 
 
 def trial(bitcode: bytes, workload: Workload, reference: Path | None = None) -> str:
