@@ -53,7 +53,7 @@ def stress_program(seed: int, size: int = STRESS_SIZE) -> Program:
         return Program(name, "llvm", _native.Module(text, "llvm-stress").bitcode())
     except _native.InputError as error:
         raise InputError(
-            f"{name}: LLVM {_native.llvm_version} cannot read the module of {tool} ({error}); "
+            f"{name}: LLVM {_native.llvm_version()} cannot read the module of {tool} ({error}); "
             "put an llvm-stress of a nearer version of LLVM first on PATH"
         ) from None
 

@@ -70,9 +70,9 @@ def bring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
     """Return a function that writes files and imports them as a dataset, in a data folder of the test."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
-    def run(name: str, files: Mapping[str, str | bytes], *flags: str) -> Manifest:
+    def run(name: str, files: Mapping[str, str | bytes], *flags: str, inside: str = "files") -> Manifest:
         dataset = find_dataset(name)
-        root = write(tmp_path / "files", files)
+        root = write(tmp_path / inside / name, files)
         return import_dataset(dataset, root, dataset_folder(dataset), flags=flags, do=IN_TURN)
 
     return run

@@ -49,7 +49,7 @@ def test_broken_modules_are_left_out_with_the_reason(bring: Import) -> None:
     assert reasons.keys() == {"invalid", "cut", "text"}
     assert reasons["invalid"] == "invalid module: Instruction does not dominate all uses!"
     with pytest.raises(InputError, match="no program of github-v0 can be used: github-v0/text: line 1"):
-        bring("github", {"../other/text.ll": "nonsense"})
+        bring("github", {"text.ll": "nonsense"})
 
 
 def test_modules_of_earlier_versions_are_upgraded(bring: Import) -> None:
@@ -60,7 +60,7 @@ def test_modules_of_earlier_versions_are_upgraded(bring: Import) -> None:
     other = head.replace("m:e", "m:o").replace("unknown-linux-gnu", "apple-macosx10.15.0")
     bring("blas", {"linux.ll": head + body, "mac.ll": other + body})
     programs = {program.name: _native.Module(program.content, "") for program in corpus("blas")}
-    assert "i128:128" in programs["blas-v0/linux"].ir() and "ptr" in programs["blas-v0/linux"].ir()
+    assert "i128:128" in programs["blas-v0/linux"].print() and "ptr" in programs["blas-v0/linux"].print()
     assert programs["blas-v0/mac"].triple == "x86_64-apple-macosx10.15.0"  # a module keeps its target
 
 
@@ -91,7 +91,7 @@ def test_files_with_main_are_programs_named_by_folder(bring: Import) -> None:
 
 def test_a_program_is_the_same_wherever_its_folder_is(bring: Import, tmp_path: Path) -> None:
     first = bring("polybench", POLYBENCH)
-    second = bring("polybench", {f"elsewhere/deep/{name}": text for name, text in POLYBENCH.items()})
+    second = bring("polybench", POLYBENCH, inside="else/where")
     assert first.digest == second.digest
 
 
@@ -146,9 +146,8 @@ def test_compile_is_read_from_parquet(bring: Import, tmp_path: Path) -> None:
         "language": ["c", "rust", "c"],
         "package_source": ["zlib", "x/y", ""],
     }
-    write(tmp_path / "files", {})
-    (tmp_path / "files/c").mkdir(parents=True)
-    parquet.write_table(arrow.table(rows), tmp_path / "files/c/train-00000.parquet")
+    (tmp_path / "files/compile/c").mkdir(parents=True)
+    parquet.write_table(arrow.table(rows), tmp_path / "files/compile/c/train-00000.parquet")
     bring("compile", {})
     names = ["compile-v1/c/zlib/c-train-00000-0-0", "compile-v1/rust/x-y/c-train-00000-0-1"]
     assert [row.name for row in corpus("compile").programs] == names
@@ -171,3 +170,10 @@ def test_a_folder_without_the_dataset_is_refused(tmp_path: Path) -> None:
         find_programs(find_dataset("polybench"), tmp_path)
     with pytest.raises(InputError, match="nowhere: no such folder; expected the files of polybench-v4"):
         find_programs(find_dataset("polybench"), tmp_path / "nowhere")
+
+
+def test_the_documentation_has_the_table() -> None:
+    text = (Path(__file__).parents[4] / "docs/corpora.md").read_text(encoding="utf-8")
+    for dataset in datasets().values():
+        kind = "evaluation" if dataset.evaluation else "training"
+        assert f"| `{dataset.id}` | {kind} | {dataset.obtain} | {dataset.licence} |" in text

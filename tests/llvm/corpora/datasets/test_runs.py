@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.envs import make
 from burnish.llvm.corpora.datasets.import_files import dataset_folder
 from burnish.llvm.corpora.datasets.runs import stored_workload
 from burnish.llvm.corpora.datasets.table import find_dataset
@@ -43,6 +46,29 @@ def test_what_a_program_of_cbench_writes_is_compared() -> None:
     assert outputs("cbench-v1/qsort@2") == [b"2 values\n8\n9\n"]
     assert len(outputs("cbench-v1/qsort@*")) == 2
     assert resolve_one("cbench-v1/crc32").workload is None
+
+
+def test_ctuning_s_folders_give_the_same_names_and_inputs(bring: Import) -> None:
+    program = "ck/program/cbench-automotive-qsort1"
+    files = {f"{program}/.cm/meta.json": "{}", f"{program}/qsort.c": SORT}
+    manifest = bring("cbench", files | {"ck/dataset/cdataset-qsort-0001/data.txt": "5 4"})
+    assert (manifest.programs, manifest.runnable) == (1, 1)
+    assert outputs("cbench-v1/qsort") == [b"2 values\n4\n5\n"]
+
+
+@pytest.mark.usefixtures("cbench")
+def test_an_environment_opens_any_name_at_reset() -> None:
+    with contextlib.closing(make("llvm_passes", "random:1", limits=None)) as env:
+        env.reset(options={"program": "benchmark://cbench-v1/qsort"})
+        assert env.program == resolve_one("cbench-v1/qsort")
+        env.reset(options={"program": "random:2"})
+        assert env.program.name == "random:2"
+        with pytest.raises(InputError, match="burnish corpus import npb FOLDER"):
+            env.reset(options={"program": "benchmark://npb-v0/1"})
+        with pytest.raises(UnknownName, match="no program of this environment named 'nowhere'"):
+            env.reset(options={"program": "nowhere"})
+        env.reset()
+        assert env.program.name == "random:1"
 
 
 @pytest.mark.usefixtures("cbench")

@@ -157,7 +157,7 @@ def _runs(
     dataset: Dataset, found: Sequence[Found], source: Path, corpus: Corpus
 ) -> tuple[Table, dict[str, str]]:
     """Store and try the runs of all programs; return them, and for the others with a command the reason."""
-    inputs = index_inputs(source, dataset.runs.values())
+    inputs = index_inputs(dataset, source)
     files = {name: one.root / path for one in found for path, name in one.names.items()}
 
     def tried(row: PackRow) -> tuple[StoredRuns | None, str]:

@@ -6,13 +6,14 @@ inputs/DIGEST    an input file, compressed by zstd
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import hashlib
 import json
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ import zstandard
 from burnish.core.errors import InputError
 from burnish.core.program import Run, Workload
 from burnish.files import write_atomically
-from burnish.llvm.corpora.datasets.table import RunRule
+from burnish.llvm.corpora.datasets.table import Dataset, RunRule
 from burnish.llvm.corpora.kernels import choose_runs
 from burnish.llvm.corpora.workloads import FOLDER as DRIVERS
 from burnish.llvm.run.check import run_all
@@ -33,7 +34,7 @@ from burnish.llvm.toolchain import bitcode_to_object, cxx_library_options, find_
 
 FILE = "runs.json"
 INPUTS = "inputs"
-MOST_INPUTS = 20  # cBench has so many
+NUMBERS = range(1, 21)  # of input files; cBench has 20
 INPUT = re.compile(r"\{([^}]+)\}")
 EXIT_LINE = re.compile(rb"exit \d+\n?$")  # the last line of a reference output of LLVM's test suite
 TRIAL = RunLimits(timeout_seconds=30.0)  # of the run that decides whether a program can be run
@@ -60,12 +61,17 @@ class StoredRuns:
 Table = dict[str, StoredRuns]  # by the program's path in its package
 
 
-def index_inputs(folder: Path, rules: Iterable[RunRule]) -> dict[str, Path]:
+def index_inputs(dataset: Dataset, folder: Path) -> dict[str, Path]:
     """Return the files below a folder that may be inputs, by the last two parts of their paths."""
-    if not any(INPUT.search(command) for rule in rules for command in rule.commands):
+    if not any(INPUT.search(command) for rule in dataset.runs.values() for command in rule.commands):
         return {}
     paths = sorted(folder.rglob("*"), key=lambda path: (-len(path.parts), path))  # the least deep one counts
-    return {"/".join(path.parts[-2:]): path for path in paths if path.is_file()}
+    found = {"/".join(path.parts[-2:]): path for path in paths if path.is_file()}
+    for name, other in dataset.inputs.items():
+        for number in map(str, NUMBERS):
+            for match in fnmatch.filter(found, other.replace("#", number))[:1]:
+                found.setdefault(name.replace("#", number), found[match])
+    return found
 
 
 def store_runs(folder: Path, inputs: Mapping[str, Path], rule: RunRule, language: str) -> StoredRuns | None:
@@ -76,7 +82,7 @@ def store_runs(folder: Path, inputs: Mapping[str, Path], rule: RunRule, language
     runs: list[StoredRun] = []
     for command in rule.commands:
         patterns = INPUT.findall(command)
-        for number in range(1, MOST_INPUTS + 1 if patterns else 2):
+        for number in NUMBERS if patterns else (1,):
             names = [pattern.replace("#", str(number)) for pattern in patterns]
             if all(name in inputs for name in names):
                 arguments = INPUT.sub(lambda found: found[1], command).replace("#", str(number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Literal
 
@@ -57,6 +57,8 @@ class Dataset:
     evaluation: bool = False  # an evaluation suite: no program of it is ever in `train`
     runs: Mapping[str, RunRule] = field(default_factory=dict, hash=False)
     """By program; "*" is for all that are not named."""
+    inputs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Patterns of input files that have another name in one of the layouts, by their name in commands."""
 
     @property
     def id(self) -> str:
@@ -96,9 +98,3 @@ def find_dataset(name: str) -> Dataset:
     if name not in known:
         raise UnknownName.among("dataset", name, [dataset.id for dataset in datasets().values()])
     return known[name]
-
-
-def with_flags(dataset: Dataset, flags: tuple[str, ...]) -> Dataset:
-    """Return the dataset with more flags of clang for its source files."""
-    layouts = tuple(replace(layout, flags=(*layout.flags, *flags)) for layout in dataset.layouts)
-    return replace(dataset, layouts=layouts)
