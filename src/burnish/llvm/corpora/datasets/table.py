@@ -36,7 +36,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class RunRule:
-    """How a program is run. In a command, `{FILE}` is an input file, and `#` stands for 1, 2, ..."""
+    """The commands that run a program. In one, `{FILE}` is an input file, and `#` stands for 1, 2, ..."""
 
     commands: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()  # files that the program writes; they are compared, too
