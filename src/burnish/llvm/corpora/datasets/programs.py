@@ -78,7 +78,7 @@ def import_job(
             return _own_job(dataset, one, flags)
         compile_files = functools.partial(COMPILERS[one.layout.kind], one, flags)
         paths = list(one.names)[:limit]
-        files += [one.root / path.partition("#")[0] for path in paths]
+        files += [one.root / re.sub(r"#\d+$", "", path) for path in paths]
         for start in range(0, len(paths), PART_FILES):
             key = f"{one.layout.kind} {one.layout.where} {start}"
             parts.append(
@@ -226,7 +226,7 @@ def _read_parquet(
 ) -> Iterator[list[Item]]:
     """Read modules in ComPile's columns: content, and where present package_source and language."""
     for path in paths:
-        file, _, number = path.partition("#")
+        file, number = path.rsplit("#", 1)
         table = _parquet().ParquetFile(found.root / file).read_row_group(int(number))
         if "content" not in table.column_names:
             reason = f"no column 'content' with bitcode; it has {', '.join(table.column_names)}"

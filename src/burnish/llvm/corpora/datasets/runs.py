@@ -111,7 +111,7 @@ def stored_workload(folder: Path, path: str, names: Sequence[str] | None = ("1",
         InputError: an input file is missing or damaged.
     """
     stored = _table(folder).get(path)
-    return stored and workload_of(folder, path, stored, names)
+    return workload_of(folder, path, stored, names) if stored else None
 
 
 def workload_of(folder: Path, path: str, stored: StoredRuns, names: Sequence[str] | None) -> Workload:
