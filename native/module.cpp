@@ -4,6 +4,7 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/AutoUpgrade.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -77,7 +78,13 @@ std::unique_ptr<llvm::Module> read_bitcode(StringRef bytes, const std::string &n
 std::unique_ptr<llvm::Module> read_text(StringRef bytes, const std::string &name, LLVMContext &context) {
   SMDiagnostic diagnostic;
   auto buffer = MemoryBuffer::getMemBufferCopy(bytes, name);
-  auto module = parseIR(*buffer, diagnostic, context);
+  // Upgrade the data layout of earlier versions of LLVM, as the reader of bitcode does.
+  const auto upgrade = [](StringRef triple, StringRef layout) -> std::optional<std::string> {
+    if (layout.empty())
+      return std::nullopt;
+    return UpgradeDataLayoutString(layout, triple);
+  };
+  auto module = parseIR(*buffer, diagnostic, context, ParserCallbacks(upgrade));
   if (!module)
     throw InputError("line " + std::to_string(diagnostic.getLineNo()) + ": " + diagnostic.getMessage().str());
   return module;

@@ -20,6 +20,11 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
 
 
+def default_data() -> Path:
+    """Return the user's folder for files that burnish cannot make again alone, by the same standard."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "burnish"
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file atomically: readers see either the old content or the complete new content.
 

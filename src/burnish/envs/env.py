@@ -154,14 +154,15 @@ class Env(gymnasium.Env[Any, int]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> First:
         """Open the next program, and begin an episode.
 
-        Options: `program`, a name or a Program, is opened instead of the next one. `reward` replaces the
-        reward of this and later episodes. `state`, an EnvState, is restored, in its program.
+        Options: `program` is opened instead of the next one: a Program, or the name of one of the programs,
+        or any other name that the task's source takes, such as a file. `reward` replaces the reward of this
+        and later episodes. `state`, an EnvState, is restored, in its program.
 
         A seed restarts the order: the same seed gives the same episodes. With the order "cycle", the seed is
         also the number of the first program (modulo their count). Programs that cannot be opened are skipped.
 
         Raises:
-            InputError: `options["program"]` does not name one of the programs, or the state does not fit.
+            InputError: `options["program"]` names no program, or the state does not fit.
             ReplayError: the state's trace cannot be applied.
             UnknownName: an option or a reward is unknown.
             ProgramError: the program in `options`, every program, or MOST_SKIPPED in a row cannot be opened.
@@ -215,10 +216,20 @@ class Env(gymnasium.Env[Any, int]):
             self._use_reward(given["reward"])
         state = state_in(given.get("state"))
         wanted = given.get("program", state.program if state else None)
-        program = self.sampler.next(self.np_random) if wanted is None else self.sampler.find(wanted)
+        program = self.sampler.next(self.np_random) if wanted is None else self._find(wanted)
         if state:
             state.check(self.task, program)
         return partial(self._finish_reset, program, self._begin(program), wanted is None, state)
+
+    def _find(self, wanted: str | Program) -> Program:
+        """Return one of this environment's programs, or another one that the task's source opens by name."""
+        try:
+            return self.sampler.find(wanted)
+        except InputError:
+            source = self.task.source()
+            if not (isinstance(wanted, str) and source.takes(wanted)):
+                raise
+            return source.load(wanted).program
 
     def begin_step(self, action: int) -> Callable[[], Next]:
         """Start a step, and return the function that waits for its result; for parallel environments."""

@@ -230,3 +230,33 @@ def test_a_program_of_a_corpus_is_optimized_and_replayed(
 def test_passes_takes_a_reference(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["apply", "random:3:100", "sroa<modify-cfg>", "--json"]) == 0
     assert lines(capsys)[1]["changed"] is True
+
+
+def test_import_shows_the_datasets_and_makes_a_corpus_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "files/sha").mkdir(parents=True)
+    (tmp_path / "files/sha/sha.c").write_text('#include <stdio.h>\nint main(void) { puts("ok"); }\n')
+    (tmp_path / "files/gsm").mkdir()
+    (tmp_path / "files/gsm/gsm.c").write_text("int main(void) { return 4; }\n")
+    assert main(["corpus", "import", "chstone", str(tmp_path / "files"), "--quiet", "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "gsm cannot be run: exit code 4" in said
+    assert "2 programs of chstone-v0 in" in said and "split test; 1 can be run" in said
+    assert main(["corpus", "import", "--json"]) == 0
+    rows = {row["dataset"]: row for row in lines(capsys)}
+    assert rows["chstone-v0"]["imported"] and not rows["cbench-v1"]["imported"]
+    assert main(["corpus", "import"]) == 0
+    assert "PolyBench/C 4.2" in capsys.readouterr().out
+    folder = str(tmp_path / "data/burnish/datasets/chstone-v0")
+    for words, message in (
+        (
+            ["split", "--folder", folder, "--assign", "train=1,test=1"],
+            "an evaluation suite, which is never in",
+        ),
+        (["import", "chston"], "did you mean 'chstone-v0'"),
+        (["import", "chstone"], "expected the folder with its files too"),
+    ):
+        assert main(["corpus", *words]) == 2
+        assert message in capsys.readouterr().err

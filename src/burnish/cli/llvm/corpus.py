@@ -28,6 +28,7 @@ from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
     programs_table,
+    show_datasets,
     show_runnable,
     show_splits,
     totals_of,
@@ -38,6 +39,8 @@ from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
 from burnish.files import default_cache
 from burnish.llvm.corpora.building import PackProgress, build
+from burnish.llvm.corpora.datasets.import_files import check_split, dataset_folder, import_dataset
+from burnish.llvm.corpora.datasets.table import find_dataset
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.flags import UNCHANGED, FlagChanges, cc1_options, with_changes
 from burnish.llvm.corpora.kernels import Kernel, kernels
@@ -56,6 +59,7 @@ Add = Callable[..., argparse.Action]
 
 COMPILER = {
     "build": "--from src --folder mine -- -Iinclude",
+    "import": "polybench PolyBenchC-4.2.1 -- -USMALL_DATASET -DMEDIUM_DATASET",
     "export": "out -- -Oz",
     "extract": "out build/ -- -Oz",
 }
@@ -104,6 +108,19 @@ def _parser() -> CommandParser:
     add("--quiet", action="store_true", help="no progress")
     _add_folder(add)
     add_table_form(commands.choices["build"])
+
+    add = _command(
+        commands, "import", _import, "make a corpus of a dataset's files; without a name, list them"
+    )
+    add("name", nargs="?", help="the dataset: cbench, polybench, ...")
+    add("files", nargs="?", type=Path, metavar="DIR", help="your folder with the dataset's files")
+    add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
+    add_engine(commands.choices["import"])
+    add("--limit", type=COUNT, metavar="N", help="only the first N programs by path")
+    add("--again", action="store_true", help="also build what exists already")
+    add("--quiet", action="store_true", help="no progress")
+    add("--folder", type=Path, metavar="DIR", help="folder of the corpus; default: where its name finds it")
+    add_table_form(commands.choices["import"], json="one line of JSON for each dataset, or the manifest")
 
     add = _command(commands, "random", _random, "generate random programs that can be run")
     commands.choices["random"].set_defaults(again=False)
@@ -337,6 +354,43 @@ def _executor(options: argparse.Namespace) -> Iterator[Executor]:
     shutil.rmtree(shards, ignore_errors=True)
 
 
+def _import(options: argparse.Namespace) -> int:
+    if not options.name:
+        show_datasets(None if options.json else form_of(options))
+        return 0
+    dataset = find_dataset(options.name)
+    if not options.files:
+        raise InputError(
+            f"{dataset.id}: expected the folder with its files too: burnish corpus import {dataset.name} "
+            f"DIR. Where the files are: {dataset.obtain}"
+        )
+    options.folder = options.folder or dataset_folder(dataset)
+    with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
+        manifest = import_dataset(
+            dataset,
+            options.files,
+            options.folder,
+            flags=tuple(options.clang),
+            limit=options.limit,
+            do=do,
+            progress=progress,
+            again=options.again,
+        )
+    if options.json:
+        print(json.dumps(asdict(manifest)))
+        return 0
+    corpus, form = open_corpus(options.folder), form_of(options)
+    print_summary(corpus.rows, form=form)
+    for program, reason in manifest.not_run.items():
+        form.note(f"{program} cannot be run: {reason}")
+    form.note(f"licence: {manifest.licence}")
+    form.note(
+        f"{len(corpus)} programs of {dataset.id} in {options.folder}, split {dataset.split}; "
+        f"{manifest.runnable} can be run; digest {corpus.digest}"
+    )
+    return 0
+
+
 def _random(options: argparse.Namespace) -> int:
     job = random_job(options.count, options.seed, options.size)
     with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
@@ -448,6 +502,7 @@ def _split(options: argparse.Namespace) -> int:
 def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
     """Assign programs to splits; return a warning if a split is empty, or ""."""
     shares = _shares(options.assign)
+    check_split(options.folder, [split for split, share in shares.items() if share])
     group = file_of if options.by_file else group_of
     groups: Counter[str] = Counter()
     for row in corpus.rows:

@@ -12,6 +12,8 @@ from burnish.cc.build_summary import reason_kind
 from burnish.console.table_forms import TableForm
 from burnish.console.tables import TextTable, figures, names, texts
 from burnish.llvm.corpora import SPLITS, Corpus
+from burnish.llvm.corpora.datasets.import_files import dataset_folder, read_manifest
+from burnish.llvm.corpora.datasets.table import datasets
 from burnish.llvm.corpora.kernels import Kernel
 from burnish.llvm.corpora.pack import PackRow
 from burnish.llvm.corpora.workloads import Recipe
@@ -109,6 +111,20 @@ def show_runnable(kind: str, programs: Iterable[Kernel | Recipe], form: TableFor
     for item in rows:
         table.add(str(item["name"]), str(item["description"]), " ".join(item["inputs"]))
     form.show(table)
+
+
+def show_datasets(form: TableForm | None) -> None:
+    """Print all datasets, and which are imported; if `form` is None, print JSON."""
+    table = TextTable((names("dataset"), *figures("programs"), texts("kind"), texts("obtain", label="files")))
+    for dataset in datasets().values():
+        manifest = read_manifest(dataset_folder(dataset))
+        kind = "evaluation" if dataset.evaluation else "training"
+        table.add(dataset.id, str(manifest.programs) if manifest else "", kind, dataset.obtain)
+        if form is None:
+            row = {"dataset": dataset.id, "kind": kind, "licence": dataset.licence, "obtain": dataset.obtain}
+            print(json.dumps(row | {"imported": bool(manifest)}))
+    if form:
+        form.show(table)
 
 
 def show_splits(corpus: Corpus, form: TableForm) -> None:

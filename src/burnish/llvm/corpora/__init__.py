@@ -1,4 +1,7 @@
-"""Corpora of programs, on disk and by name: pinned C and C++ packages, a user's files, random programs."""
+"""Corpora of programs, on disk and by name: pinned C and C++ packages, a user's files, random programs.
+
+datasets/: datasets of the literature; generators: Csmith and llvm-stress.
+"""
 
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.manifest import SPLITS, Package, find_package, load_manifest

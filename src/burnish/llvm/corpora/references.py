@@ -12,6 +12,9 @@ kernels:fft  kernels:*                    programs of the runnable suite
 kernels:fft@medium  kernels:*@small,large the same with other inputs: small, medium, large
 workloads:lz4  workloads:lz4@large        real programs that can be run
 random:7  random:0..99  random:7:5000     random programs by seed, also with another size
+csmith:7  llvm-stress:0..99               random programs of installed generators
+cbench-v1  cbench-v1/qsort@2              an imported dataset; a program of it, with another input
+benchmark://cbench-v1/qsort               CompilerGym's names of datasets and generators (csmith-v0)
 """
 
 from __future__ import annotations
@@ -33,6 +36,15 @@ from burnish.llvm.corpora.compile_commands import (
     read_left_out,
     without_all_unknown,
 )
+from burnish.llvm.corpora.datasets.names import (
+    canonical,
+    dataset_names,
+    dataset_programs,
+    is_dataset_name,
+    project_of,
+    with_all_inputs,
+)
+from burnish.llvm.corpora.generators import STRESS_SIZE, csmith_program, stress_program
 from burnish.llvm.corpora.kernels import PREFIX, kernels, load_kernel
 from burnish.llvm.corpora.manifest import SPLITS, split_version
 from burnish.llvm.corpora.public import default_folder
@@ -45,7 +57,8 @@ from burnish.llvm.run.running import read_run
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES, cxx_library_options
 
 RUNNABLE = ("kernels", "workloads")
-KINDS = ("corpus", *RUNNABLE, "random")
+GENERATED = ("random", "csmith", "llvm-stress")
+KINDS = ("corpus", *RUNNABLE, *GENERATED)
 DATABASE = ".json"
 SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?(?::(\d+))?")
 
@@ -70,6 +83,9 @@ class ModuleSource(ProgramSource):
             return _files(text)
         if _database_of(text):
             return [text]
+        if is_dataset_name(text):
+            return dataset_names(text)
+        text = canonical(text)
         programs, kind = resolve(text), text.partition(":")[0]
         if isinstance(programs, Corpus):
             return [f"{_before_name(text)}{row.name}" for row in programs.programs]
@@ -101,11 +117,13 @@ class ModuleSource(ProgramSource):
         return {"O0": self._load(name, arguments, directory, "O0").program}
 
     def workload(self, name: str) -> Workload | None:
-        """Return the workload of a program of a runnable suite, else None."""
-        return self.load(name).program.workload if _is_runnable(name) else None
+        """Return the workload of a program of a runnable suite or a dataset, else None."""
+        return self.load(name).program.workload if _is_runnable(name) or _is_dataset(name) else None
 
     def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
-        """Return a kernel with inputs of the given sizes (None: all sizes), any other program unchanged."""
+        """Return a kernel or a dataset's program with the named inputs (None: all), any other unchanged."""
+        if is_dataset_name(program.name):
+            return with_all_inputs(program, names)
         if not program.name.startswith(PREFIX):
             return program
         kernel = load_kernel(program.name.removeprefix(PREFIX), names, level=self.level)
@@ -131,6 +149,8 @@ class ModuleSource(ProgramSource):
             return found[0].absolute().parent.name
         if not is_reference(name):
             return super().project(name)
+        if _is_dataset(name):
+            return project_of(name)
         return _name_in(name).partition("/" if name.startswith("corpus") else "@")[0]
 
     def pinned(self, text: str) -> str:
@@ -198,13 +218,16 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
         return Programs(names, load) if names != [text] else [load(text)]
     if _database_of(text):
         return [load(text)]
+    if is_dataset_name(text):
+        return dataset_programs(text)
+    text = canonical(text)
     kind, name = _before_name(text)[:-1], _name_in(text)
     if kind == "corpus":
         return _of_corpus(open_corpus(default_folder()), name)
     if kind.startswith("corpus@"):
         return _of_corpus(open_corpus(Path(kind.removeprefix("corpus@")).expanduser()), name)
-    if kind == "random":
-        return _random(text, name)
+    if kind in GENERATED:
+        return _generated(text, kind, name, level)
     return _of_suite(kind, name, level)
 
 
@@ -218,13 +241,20 @@ def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") 
 
 def is_reference(text: str) -> bool:
     """Return whether a text is a name as listed above, and not an existing file."""
-    kind = re.split("[:@]", text, maxsplit=1)[0]
-    return (kind in KINDS and ":" in text and not Path(text).exists()) or _database_of(text) is not None
+    if _is_dataset(text) or _database_of(text) is not None:
+        return True
+    kind = re.split("[:@]", canonical(text), maxsplit=1)[0]
+    return kind in KINDS and ":" in canonical(text) and not Path(text).exists()
+
+
+def _is_dataset(text: str) -> bool:
+    """Return whether a text names a dataset's program, in burnish's form or CompilerGym's."""
+    return is_dataset_name(text) and not Path(text).exists()
 
 
 def _is_runnable(text: str) -> bool:
-    """Return whether a text names kernels or workloads, which are compiled from source when opened."""
-    return is_reference(text) and text.partition(":")[0] in RUNNABLE
+    """Return whether a text names kernels, workloads or Csmith's programs, compiled when opened."""
+    return is_reference(text) and canonical(text).partition(":")[0] in (*RUNNABLE, "csmith")
 
 
 def _database_of(text: str) -> tuple[Path, str] | None:
@@ -325,17 +355,24 @@ def _of_suite(kind: str, name: str, level: str) -> Sequence[Program]:
     return Programs([f"{one}{at}{sizes}" for one in found], functools.partial(load, level=level))
 
 
-def _random(text: str, name: str) -> Sequence[Program]:
+def _generated(text: str, kind: str, name: str, level: str) -> Sequence[Program]:
     found = SEEDS.fullmatch(name)
     if not found:
-        raise InputError(f"{text}: expected a seed, such as random:7, or seeds, such as random:0..99")
+        raise InputError(f"{text}: expected a seed, such as {kind}:7, or seeds, such as {kind}:0..99")
     first, last = int(found[1]), int(found[2] or found[1])
-    size = int(found[3] or SIZE)
     if last < first:
         raise InputError(f"{text}: expected seeds from the smaller to the larger, not from {first} to {last}")
-    return Programs([f"{seed}:{size}" for seed in range(first, last + 1)], _random_of)
+    if found[3] and kind == "csmith":
+        raise InputError(f"{text}: Csmith takes no size; expected {kind}:{found[1]}")
+    size = f":{found[3] or SIZE}" if kind == "random" else f":{found[3]}" if found[3] else ""
+    load = functools.partial(_generate, kind, level)
+    return Programs([f"{seed}{size}" for seed in range(first, last + 1)], load)
 
 
-def _random_of(name: str) -> Program:
-    seed, size = map(int, name.split(":"))
-    return random_module(seed, size)
+def _generate(kind: str, level: str, name: str) -> Program:
+    seed, _, size = name.partition(":")
+    if kind == "csmith":
+        return csmith_program(int(seed), level=level)
+    if kind == "llvm-stress":
+        return stress_program(int(seed), int(size or STRESS_SIZE))
+    return random_module(int(seed), int(size))

@@ -16,6 +16,7 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.llvm.corpora.datasets.runs import stored_workload
 from burnish.llvm.corpora.manifest import packages_in
 from burnish.llvm.corpora.pack import SUFFIX, PackRow, read_pack, read_program
 from burnish.llvm.corpora.splits import apply_splits, read_splits, without_repeats
@@ -52,9 +53,11 @@ class Corpus(Sequence[Program]):
         return self.open(self.programs[index])
 
     def open(self, row: PackRow) -> Program:
-        """Return the program of a row."""
+        """Return the program of a row; one that an imported dataset can run has its first input."""
         path, content_at = self.packs[row.package]
-        return read_program(path, content_at, row)
+        program = read_program(path, content_at, row)
+        workload = stored_workload(self.folder, row.path)
+        return dataclasses.replace(program, workload=workload) if workload else program
 
     def find(self, name: str) -> Program:
         """Return the program of that name, package/path."""

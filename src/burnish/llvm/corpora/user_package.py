@@ -145,7 +145,7 @@ def user_package_job(own: UserPackage) -> PackageJob:
         ]
     # a valid file name, without '/'
     name = re.sub(r"[^\w.+-]+", "-", own.name or root.name).strip("-.") or "own"
-    return PackageJob(name, recipe_of(own, clang_version(), FLAGS, _fingerprint(files)), tuple(parts))
+    return PackageJob(name, recipe_of(own, clang_version(), FLAGS, fingerprint(files)), tuple(parts))
 
 
 Parts = tuple[Path, list[Path], list[FileGroup]]
@@ -325,7 +325,7 @@ def _functions(row: PackRow, bitcode: bytes, wanted: str) -> Iterator[Item]:
         yield replace(row, path=f"{row.path}:{name}"), module.extract(name).bitcode()
 
 
-def _fingerprint(files: Iterable[Path]) -> list[tuple[str, int, int]]:
+def fingerprint(files: Iterable[Path]) -> list[tuple[str, int, int]]:
     """Return names, sizes and times of files; an interrupted build continues only if they are unchanged."""
     found = []
     for path in files:
