@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,8 @@ def scorer(seed: int, actions: tuple[str, ...] = ACTIONS, inputs: int = len(INPU
 
     mean, deviation = rng.normal(size=inputs).astype(np.float32), np.full(inputs, 2, dtype=np.float32)
     encoder = Perceptron(True, mean, deviation, (layer(inputs, 12), layer(12, 8)))
-    return EvictionScorer(ArraysPolicy(actions, Features(()), encoder, layer(8, len(actions))))
+    card = {"columns": list(INPUTS[:inputs])}
+    return EvictionScorer(ArraysPolicy(actions, Features(()), encoder, layer(8, len(actions)), card=card))
 
 
 def rows(count: int, seed: int) -> NDArray[np.float32]:
@@ -70,11 +72,21 @@ def test_a_policy_comes_back_from_its_file_and_chooses_the_same(tmp_path: Path) 
     assert len(set(log.chosen.tolist())) > 3
 
 
+def test_a_policy_of_fewer_inputs_ignores_the_others() -> None:
+    blind, table = scorer(1, inputs=len(INPUTS) - 1), rows(200, 0)
+    assert (blind.sees_llvms, scorer(1).sees_llvms) == (False, True)
+    found = [blind.scores(table, np.full(200, slot)) for slot in (0, 7)]
+    np.testing.assert_array_equal(*found)
+    inputs, decision, slot = slot_inputs(table, np.zeros(200, dtype=np.int64))
+    own = blind.policy.head(blind.policy.encoder(inputs[:, :-1]))[:, 0]
+    np.testing.assert_allclose(found[0][decision, slot], own, rtol=1e-5, atol=1e-5)
+
+
 def test_a_policy_for_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 actions on 42 features is not a policy of evictions"):
         scorer(0, actions=("inline", "leave"))
     with pytest.raises(InputError, match="1 actions on 7 features"):
-        scorer(0, inputs=7)
+        EvictionScorer(replace(scorer(0, inputs=7).policy, card={}))
     (tmp_path / "policy.npz").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"policy\.npz: "):
         load_scorer(tmp_path / "policy.npz")
