@@ -14,7 +14,8 @@ from burnish.policies.columns import columns_of
 from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE, LEAVE
 from burnish.tasks.llvm_inlining.networks import is_perceptron
-from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
+from burnish.tasks.llvm_inlining.observations import FEATURES
+from burnish.tasks.llvm_inlining.policy.features_alone import on_features_alone
 
 _LLVMS = {
     "decision": "inlining_decision",
@@ -28,14 +29,10 @@ def inliner_questions(policy: ActionPolicy) -> Questions:
     """Return a policy's answers, 1 to inline, from its features by LLVM's names.
 
     Raises:
-        InputError: the policy takes other inputs than LLVM's features, or has other actions than the answers.
+        InputError: the policy takes inputs that cannot be computed from LLVM's features, or has other actions
+            than the answers.
     """
-    observation = policy.card.get("observation", INLINING_FEATURES)
-    if observation != INLINING_FEATURES:
-        raise InputError(
-            f"the policy observes {observation!r}, but a compiler sends only LLVM's features; train one with "
-            f"the observation {INLINING_FEATURES!r}, as burnish train inlining-credit does"
-        )
+    policy = on_features_alone(policy)
     if set(policy.actions) != set(ACTIONS):
         some = ", ".join(policy.actions[:3])
         raise InputError(f"the policy chooses among {some}, ...; expected one that answers leave or inline")
