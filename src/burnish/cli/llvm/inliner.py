@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from burnish.cli.llvm.modules import add_programs, chosen_programs, show_comparison
 from burnish.console.command_parser import COUNT, SECONDS, SEED, CommandParser, whole_number
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.console.tables import TextTable, figures, names
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
-from burnish.core.program import Program
 from burnish.core.registry import load_task
 from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
-from burnish.llvm.corpora.references import resolve
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
 from burnish.policies.load import load_action_policy
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
-from burnish.tasks.llvm_inlining.policy.policies import (
-    Against,
-    against_heuristic,
-    permutation_importance,
-    summary_of,
-)
+from burnish.tasks.llvm_inlining.policy.policies import against_heuristic, permutation_importance
 
 TASK = "llvm_inlining"
 
@@ -59,14 +52,14 @@ def _parser() -> CommandParser:
     )
     one.add_argument("--seconds", type=SECONDS, metavar="S", help="at most, for one module")
     one.add_argument("--workers", type=COUNT, default=1, metavar="N", help="processes; default: 1")
-    _add_programs(one)
+    add_programs(one, "loaded-bytes")
 
     text = "measure modules compiled by a policy's answers, without a search"
     one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize(), subcommand=True)
     one.set_defaults(run=_compare)
     one.add_argument("policy", help="a file, or the name of a shipped policy")
     add_table_form(one, json="a line of JSON for each module")
-    _add_programs(one)
+    add_programs(one, "loaded-bytes")
 
     text = "permute each feature over decisions that were tried, and show the cost of changed answers"
     one = commands.add_parser("importance", help=text, description=text.capitalize(), subcommand=True)
@@ -80,41 +73,13 @@ def _parser() -> CommandParser:
     return parser
 
 
-def _add_programs(parser: CommandParser) -> None:
-    parser.add_argument("programs", nargs="+", help="files, or references such as corpus:val")
-    parser.add_argument("--objective", help="default: loaded-bytes")
-    parser.add_argument("--match", default="", metavar="REGEX", help="only modules with such names")
-    parser.add_argument("--count", type=COUNT, metavar="N", help="only N modules, drawn with the seed")
-    parser.add_argument("--seed", type=SEED, default=0)
-
-
-def _programs(options: argparse.Namespace) -> Iterator[Program]:
-    """Yield the chosen programs."""
-    import numpy as np
-
-    try:
-        wanted = re.compile(options.match)
-    except re.error as error:
-        raise InputError(f"--match {options.match}: {error}") from None
-    found = [(part, i) for text in options.programs for part in [resolve(text)] for i in range(len(part))]
-    order = (
-        np.random.default_rng(options.seed).permutation(len(found)) if options.count else range(len(found))
-    )
-    left = options.count or len(found)
-    for number in order:
-        part, i = found[int(number)]
-        if left and wanted.search(part[i].name):
-            left -= 1
-            yield part[i]
-
-
 def _decisions(options: argparse.Namespace) -> int:
     task = load_task(TASK)
     done = {one.digest for one in read_json_lines(options.out, Decisions.from_json, appended=True)}
     trying = Trying(options.tries, options.seconds, options.workers, options.seed)
     modules = tried = 0
     with closing(LineFile(options.out, keep=True)) as file:
-        for program in _programs(options):
+        for program in chosen_programs(options):
             if program.digest in done:
                 continue
             try:
@@ -137,28 +102,13 @@ def _compare(options: argparse.Namespace) -> int:
     task = load_task(TASK)
     objective = task.objective(options.objective).name
     policy = answers_of(_policy_path(options.policy), task)
-    rows = list(against_heuristic(task, list(_programs(options)), policy, objective))
+    rows = list(against_heuristic(task, list(chosen_programs(options)), policy, objective))
     if options.json:
         for row in rows:
             print(json.dumps(asdict(row)))
         return 0
-    total = summary_of(rows)
-    form = form_of(options)
-    form.show(modules_table(rows))
-    form.note(
-        f"{total.modules} modules: heuristic / policy {total.ratio:.4f} [{total.low:.4f}, {total.high:.4f}], "
-        f"total {total.total:.4f}; {total.better} better, {total.worse} worse ({objective}, no search)"
-    )
+    show_comparison(rows, objective, options)
     return 0
-
-
-def modules_table(rows: Iterable[Against]) -> TextTable:
-    """Return a table with a row for each module, the policy's best modules first."""
-    table = TextTable((names("module"), *figures("questions", "others", "heuristic", "policy", "ratio")))
-    for row in sorted(rows, key=lambda row: -row.ratio):
-        costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
-        table.add(row.program, str(row.questions), str(row.others), *costs)
-    return table
 
 
 def features_table(found: Iterable[FeatureImportance]) -> TextTable:

@@ -2,9 +2,9 @@
 
 At -Oz, in functions with `minsize`, the heuristic inlines a call if its cost is below OZ_THRESHOLD. The
 feature `cost_estimate` is that cost, counted to the end. So the answer is a function of the features: it was
-equal at all of 13,413 questions of 138 modules. The cost that the heuristic counted is no such function, since
-it stops counting at the threshold; min(cost_estimate, threshold) stands for it. A layer of rectified units in
-front of the network computes both. At other levels the threshold depends on more than the features.
+equal at all of 13,413 questions of 138 modules. The heuristic's own cost is no such function, since counting
+stops at the threshold; min(cost_estimate, threshold) stands for it. A layer of rectified units in front of
+the network computes both. At other levels the threshold depends on more than the features.
 """
 
 from __future__ import annotations
