@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
 from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.toolchain import find_tool
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
 from burnish.policies.batches import Features
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
+from burnish.tasks.llvm_codegen.policy.c_header import c_header
 from burnish.tasks.llvm_codegen.policy.scorer import ACTIONS, INPUTS, EvictionScorer, load_scorer, slot_inputs
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 
@@ -90,3 +93,41 @@ def test_a_policy_for_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy.npz").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"policy\.npz: "):
         load_scorer(tmp_path / "policy.npz")
+
+
+PROGRAM = """
+#include "tiny.h"
+#include <stdio.h>
+int main(void) {
+  struct { float row[661], llvms; } one;
+  while (fread(&one, sizeof one, 1, stdin) == 1) {
+    int slot = tiny_evict(one.row, (int)one.llvms);
+    printf("%d %a\\n", slot, slot < 0 ? 0.0 : (double)tiny_score(one.row, slot, (int)one.llvms));
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("compiler", "inputs"), [("clang", len(INPUTS)), ("gcc", len(INPUTS) - 1)])
+def test_the_c_header_chooses_what_the_policy_chooses_on_10_000_rows(
+    compiler: str, inputs: int, tmp_path: Path
+) -> None:
+    policy = scorer(4, inputs=inputs)
+    log = open_program(load_kernel("sha256", ["small"]), CodegenOptions(pipeline="O2")).evictions()
+    table = np.concatenate([log.rows, rows(10_000 - len(log), 5)])
+    llvms = np.concatenate([log.llvms, np.arange(10_000 - len(log)) % SLOTS])
+    (tmp_path / "tiny.h").write_text(c_header(policy.policy, "tiny"))
+    (tmp_path / "main.c").write_text(PROGRAM)
+    tool = find_tool("clang") if compiler == "clang" else compiler
+    words = [tool, "-O2", "-std=c11", "-Wall", "-Wextra", "-Werror", "main.c", "-lm", "-o", "program"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    given = np.concatenate([table, llvms[:, None]], axis=1).astype(np.float32).tobytes()
+    done = subprocess.run([tmp_path / "program"], input=given, capture_output=True, check=True)
+    found = [line.split() for line in done.stdout.decode().splitlines()]
+    chosen = np.array([int(slot) for slot, _ in found])
+    native = policy.native.scores(table, llvms)
+    assert chosen.tolist() == native.argmax(axis=1).tolist()
+    scores = policy.scores(table, llvms)[np.arange(10_000), chosen]
+    np.testing.assert_allclose([float.fromhex(score) for _, score in found], scores, rtol=1e-4, atol=1e-4)
+    assert len({*chosen.tolist()}) == SLOTS
