@@ -50,10 +50,12 @@ class Comparisons:
         details: bool = False,
         library: bool = True,
         section: str | None = None,
+        most: int | None = None,
     ) -> Changes:
         """Compare the states after two traces by a text, by default the usual one.
 
-        Of more than MOST_COMPARED changed sections, the lines are unknown: ask for each `section` by name.
+        Of more changed sections than `most`, by default MOST_COMPARED, the lines are unknown: ask for each
+        `section` by name.
 
         Raises:
             InputError: the task has no such listing.
@@ -66,7 +68,8 @@ class Comparisons:
             found = self._sections(trace, listing, details)
             both.append([one for one in found if section in (None, one.name)])
             self.site_costs(trace)  # while the session is open: to open it again, the trace is replayed
-        return section_changes(both[0], both[1], listing.renumbered, library=library, most=MOST_COMPARED)
+        most = MOST_COMPARED if most is None else most
+        return section_changes(both[0], both[1], listing.renumbered, library=library, most=most)
 
     def picture(
         self, first: Trace, second: Trace, name: str, section: str = "", *, library: bool = True
