@@ -103,7 +103,7 @@ def _questions(options: argparse.Namespace) -> list[Questions]:
     if options.evict_policy:
         asked.append(eviction_questions(load_scorer(options.evict_policy)))
     if not asked:
-        raise InputError("expected --policy, --evict-policy, or both")
+        raise InputError(f"expected --policy, --evict-policy, or both; see {NAME} --help")
     if options.channel and len(asked) > 1:
         raise InputError("--channel serves one policy; expected --launchers, or a command, for both")
     return asked

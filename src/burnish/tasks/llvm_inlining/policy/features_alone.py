@@ -2,9 +2,9 @@
 
 At -Oz, in functions with `minsize`, the heuristic inlines a call if its cost is below OZ_THRESHOLD. The
 feature `cost_estimate` is that cost, counted to the end. So the answer is a function of the features: it was
-equal at all of 13,413 questions of 138 modules. The heuristic's own cost is no such function, since counting
-stops at the threshold; min(cost_estimate, threshold) stands for it. A layer of rectified units in front of
-the network computes both. At other levels the threshold depends on more than the features.
+equal at all of 13,413 questions of 138 modules. The heuristic's own cost stops at the threshold, so the
+features do not determine it; min(cost_estimate, threshold) stands for it. A layer of rectified units in front
+of the network computes both. At other levels the threshold depends on more than the features.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def on_features_alone(policy: ActionPolicy) -> ActionPolicy:
 
     Raises:
         InputError: the policy observes more than the features and the heuristic, was trained for another
-            level than -Oz, or is no perceptron of rectified units on unscaled or logarithmic features.
+            level than -Oz, or is not a perceptron of rectified units on unscaled or logarithmic features.
     """
     observed = policy.card.get("observation", INLINING_FEATURES)
     if observed == INLINING_FEATURES:
@@ -47,19 +47,20 @@ def on_features_alone(policy: ActionPolicy) -> ActionPolicy:
             f"the policy observes {observed!r}, but a compiler sends only LLVM's features; train one with "
             f"the observation {INLINING_FEATURES!r}, the default of burnish train inlining-credit"
         )
-    level = policy.card.get("reference", "Oz")
-    fits = isinstance(policy, ArraysPolicy) and policy.inputs.names == BOTH
-    if (
-        not fits
-        or level != "Oz"
-        or policy.encoder.activation != "relu"
-        or policy.encoder.boundaries is not None
-    ):
+    fits = (
+        isinstance(policy, ArraysPolicy)
+        and policy.inputs.names == BOTH
+        and policy.card.get("reference", "Oz") == "Oz"
+        and policy.encoder.activation == "relu"
+        and policy.encoder.boundaries is None
+    )
+    if not fits:
         raise InputError(
             "the policy observes LLVM's heuristic, whose answer is computed from LLVM's features only at "
             "-Oz, for perceptrons of relu without quantiles; train the policy again: the configurations of "
             "burnish train observe the features alone"
         )
+    assert isinstance(policy, ArraysPolicy)
     network = policy.encoder
     own = replace(
         network,
