@@ -59,6 +59,7 @@ def test_four_compilers_ask_at_once_and_the_death_of_one_disturbs_no_other(tmp_p
     launchers.write("opt", script)
     done = threading.Event()
     server = threading.Thread(target=launchers.serve, args=(lambda: not done.is_set(),))
+    launchers.__enter__()
     server.start()
     try:
         for number in range(4):
@@ -74,6 +75,7 @@ def test_four_compilers_ask_at_once_and_the_death_of_one_disturbs_no_other(tmp_p
     finally:
         done.set()
         server.join()
+        launchers.__exit__()
     assert codes == [(b"", 0)] * 3 + [(b"", -signal.SIGKILL)]
     (served,) = launchers.served
     assert served.compiles == 4
@@ -90,8 +92,9 @@ def test_a_compiler_with_other_questions_is_stopped(tmp_path: Path) -> None:
     launchers = Launchers(folder, [is_even()])
     launchers.write("opt", script)
     os.mkfifo(tmp_path / "0.go")
-    started = subprocess.Popen([launchers.path("opt"), tmp_path, "0"])
-    launchers.serve(lambda: started.poll() is None)
+    with launchers:
+        started = subprocess.Popen([launchers.path("opt"), tmp_path, "0"])
+        launchers.serve(lambda: started.poll() is None)
     assert started.returncode == -signal.SIGKILL
     assert launchers.failures == ["the compiler asks for 'is_odd'; expected 'is_even'"]
     with pytest.raises(InputError, match="a launcher cannot be written: File exists"):

@@ -14,7 +14,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, MissingTool
@@ -68,6 +68,7 @@ class Launchers:
         self.failures: list[str] = []
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._announced = -1
 
     def path(self, name: str) -> Path:
         """Return the launcher of a name."""
@@ -107,27 +108,45 @@ class Launchers:
         if is_clang:
             yield "--end-no-unused-arguments"
 
+    def __enter__(self) -> Launchers:
+        """Make the FIFO of announcements, open for both directions: no writer waits, no reader sees an end.
+
+        Raises:
+            InputError: the FIFO cannot be made.
+        """
+        path = self.folder / _ANNOUNCED
+        try:
+            os.mkfifo(path)
+        except OSError as error:
+            raise InputError(f"{path}: a FIFO cannot be made: {error.strerror}") from None
+        self._announced = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the FIFO; launchers that start from now on fail."""
+        (self.folder / _ANNOUNCED).unlink(missing_ok=True)
+        os.close(self._announced)
+
     def serve(self, going: Callable[[], bool]) -> None:
         """Answer all started compilers until `going` returns False; kill those that still run then."""
         running: list[threading.Thread] = []
-        poll = select.poll()
         left = b""
-        with _fifo(self.folder / _ANNOUNCED) as announced:
-            poll.register(announced, select.POLLIN)
-            try:
-                while going():
-                    if not poll.poll(1000 * WAIT_SECONDS):
-                        continue
-                    *lines, left = (left + os.read(announced, 1 << 16)).split(b"\n")
-                    running = [thread for thread in running if thread.is_alive()]
-                    for line in lines:
-                        thread = threading.Thread(target=self._answer, args=(int(line),))
-                        thread.start()
-                        running.append(thread)
-            finally:
-                self._stopped.set()
-                for thread in running:
-                    thread.join()
+        poll = select.poll()
+        poll.register(self._announced, select.POLLIN)
+        try:
+            while going():
+                if not poll.poll(1000 * WAIT_SECONDS):
+                    continue
+                *lines, left = (left + os.read(self._announced, 1 << 16)).split(b"\n")
+                running = [thread for thread in running if thread.is_alive()]
+                for line in lines:
+                    thread = threading.Thread(target=self._answer, args=(int(line),))
+                    thread.start()
+                    running.append(thread)
+        finally:
+            self._stopped.set()
+            for thread in running:
+                thread.join()
 
     def _answer(self, number: int) -> None:
         """Answer the questions of one process, kind by kind, until it ends; then remove its channels."""
@@ -167,18 +186,3 @@ class Launchers:
 
 def _ended(process: int) -> bool:
     return bool(select.select([process], [], [], 0)[0])
-
-
-@contextmanager
-def _fifo(path: Path) -> Iterator[int]:
-    """Make a FIFO, and open it for both directions, so that no writer waits and no reader sees an end."""
-    try:
-        os.mkfifo(path)
-    except OSError as error:
-        raise InputError(f"{path}: a FIFO cannot be made: {error.strerror}") from None
-    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-    try:
-        yield descriptor
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)

@@ -194,7 +194,7 @@ def test_a_build_with_four_compilers_at_once_makes_the_same_bytes(tmp_path: Path
     policy, calls, inlined = saved(random_policy(0), tmp_path), 0, 0
     words = ["make", "-j4", "CC=clang", "CXX=clang++", f"DATA={DATA}", f"FILES={' '.join(FILES)}"]
     path = f"{find_tool('clang').parent}:{os.environ['PATH']}"
-    command = [sys.executable, "-m", "burnish.cli", "serve-inliner", "--policy", policy, "--", *words]
+    command = [sys.executable, "-m", "burnish.cli", "serve-inliner", "--policy", str(policy), "--", *words]
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env={**os.environ, "PATH": path}
     )

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError("expected a command after --, or --launchers FOLDER, or --channel BASE")
     with _folder(options.launchers) as folder:
         launchers = Launchers(folder, asked)
-        with _written(launchers, command):
+        with launchers, _written(launchers, command):  # before a command starts launchers
             if command:
                 return _run(launchers, command)
             print(f"compile with {folder}/clang, until Ctrl-C", file=sys.stderr, flush=True)

@@ -17,13 +17,6 @@ from burnish.tasks.llvm_inlining.networks import is_perceptron
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.policy.features_alone import on_features_alone
 
-_LLVMS = {
-    "decision": "inlining_decision",
-    "advisor": "-enable-ml-inliner=release",
-    "channel_option": "-inliner-interactive-channel-base",
-    "tool": "opt",
-}
-
 
 def inliner_questions(policy: ActionPolicy) -> Questions:
     """Return a policy's answers, 1 to inline, from its features by LLVM's names.
@@ -37,7 +30,14 @@ def inliner_questions(policy: ActionPolicy) -> Questions:
         some = ", ".join(policy.actions[:3])
         raise InputError(f"the policy chooses among {some}, ...; expected one that answers leave or inline")
     names = columns_of(policy) or FEATURES
-    asked = partial(Questions, tensors=dict.fromkeys(names, 1), **_LLVMS)
+    asked = partial(
+        Questions,
+        decision="inlining_decision",
+        tensors=dict.fromkeys(names, 1),
+        advisor="-enable-ml-inliner=release",
+        channel_option="-inliner-interactive-channel-base",
+        tool="opt",
+    )
     if is_perceptron(policy, len(names)):
         network = native_network(policy)
         return asked(answer=lambda row: int(network.choose(np.array([row], np.int64))[0]))

@@ -79,7 +79,7 @@ def test_a_policy_of_fewer_inputs_ignores_the_others() -> None:
     blind, table = scorer(1, inputs=len(INPUTS) - 1), rows(200, 0)
     assert (blind.sees_llvms, scorer(1).sees_llvms) == (False, True)
     found = [blind.scores(table, np.full(200, slot)) for slot in (0, 7)]
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
     inputs, decision, slot = slot_inputs(table, np.zeros(200, dtype=np.int64))
     own = blind.policy.head(blind.policy.encoder(inputs[:, :-1]))[:, 0]
     np.testing.assert_allclose(found[0][decision, slot], own, rtol=1e-5, atol=1e-5)
