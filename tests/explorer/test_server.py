@@ -274,6 +274,7 @@ def test_task_without_bytes_by_function_says_so() -> None:
     with Exploration(load_task("loop_nests"), nest) as exploration:
         tree = StateTree(exploration)
         client = TestClient(make_app(tree, TOKEN, 8000), base_url=f"http://127.0.0.1:8000/{TOKEN}")
+        assert not client.get("/api/program").json()["bytes"]
         found = client.post("/api/bytes", json={"since": [], "trace": []}).json()
         assert found == {"missing": "loop_nests-v0 does not divide bytes among functions."}
         tree.close()

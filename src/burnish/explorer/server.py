@@ -152,9 +152,9 @@ class _Endpoints:
                 "policy": self._tree.predictor.name,
                 "observations": counted(task),
                 "files": suffixes(task),
+                "bytes": self._tree.comparisons.objective_in_bytes is not None,
                 "texts": [
-                    {"name": one.observation, "label": one.label or one.observation}
-                    for one in self._tree.exploration.listings
+                    {"name": one.observation, "label": one.label or one.observation} for one in task.listings
                 ],
                 "graphs": [
                     {"name": name, "by_section": one.by_section, "text": one.observation}
@@ -172,10 +172,14 @@ class _Endpoints:
         }
 
     def state(self, body: dict[str, Any]) -> Any:
-        return as_json(self._tree.visit(_trace(body)))
+        trace = _trace(body)
+        return as_json(self._tree.visit(trace)) | {"titles": self._tree.exploration.task.site_titles(trace)}
 
     def actions(self, body: dict[str, Any]) -> Any:
-        found, title = self._tree.actions(_trace(body), _text(body, "site")), self._tree.comparisons.title
+        found, title = (
+            self._tree.actions(_trace(body), _text(body, "site")),
+            self._tree.exploration.task.site_title,
+        )
         return {
             "site": found.site,
             "sites": [{"name": name, "title": title(name)} for name in found.sites if name],
@@ -258,7 +262,7 @@ class _Endpoints:
             "functions": [
                 {
                     "name": name,
-                    "title": compared.title(name),
+                    "title": known.task.site_title(name),
                     "bytes": [costs[0].get(name), costs[1].get(name)],
                 }
                 for name in names
@@ -317,6 +321,9 @@ class _Endpoints:
                 evaluated, last = len(costs), now
                 news = now | {
                     "states": list(map(as_json, new_states)),
+                    "titles": tree.exploration.task.site_titles(
+                        one.trace[-1] for one in new_states if one.trace
+                    ),
                     "edges": list(map(edge_as_json, new_edges)),
                     "evaluated": list(map(finite, costs)),
                 }
