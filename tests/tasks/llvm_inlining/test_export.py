@@ -103,6 +103,7 @@ def test_the_header_of_the_shipped_policy_answers_10_000_questions_as_the_policy
     compiler: str, tmp_path: Path
 ) -> None:
     policy = load_action_policy(path_of("llvm_inlining-loaded-bytes"))
+    assert isinstance(policy, ArraysPolicy)
     real = real_rows()
     rows = np.ascontiguousarray(np.concatenate([real, random_rows(10_000 - len(real))]))
     assert len(real) > 100
