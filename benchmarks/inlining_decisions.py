@@ -36,6 +36,7 @@ from kit.programs import module_of, units_of
 from burnish import Program
 from burnish.core.answer import MakeAnswerer
 from burnish.files import default_cache
+from burnish.llvm.channel import Channel, serve
 from burnish.llvm.toolchain import clang_version, find_tool
 from burnish.policies.answer import ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
@@ -43,7 +44,7 @@ from burnish.policies.batches import Features
 from burnish.policies.load import load_action_policy
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
-from burnish.tasks.llvm_inlining.channel import Channel, serve
+from burnish.tasks.llvm_inlining.channel import inliner_questions
 from burnish.tasks.llvm_inlining.networks import network_of
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
@@ -157,7 +158,9 @@ def by_opt(program: Program, folder: Path, policy: Path | None) -> int:
     command += ["-passes=default<O2>", "-enable-ml-inliner=release"]
     command += [f"-inliner-interactive-channel-base={base}"]
     with Channel(base) as channel, subprocess.Popen(command) as process:
-        return serve(load_action_policy(policy), channel, lambda: process.poll() is None).decisions
+        return serve(
+            inliner_questions(load_action_policy(policy)), channel, lambda: process.poll() is None
+        ).decisions
 
 
 def by_protocol(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], folder: Path, policy: Path) -> int:
@@ -166,7 +169,9 @@ def by_protocol(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], folder: P
     base = folder / "channel"
     command = [sys.executable, "-c", ASKING, str(base), str(folder / "rows"), json.dumps(FEATURES)]
     with Channel(base) as channel, subprocess.Popen(command) as process:
-        return serve(load_action_policy(policy), channel, lambda: process.poll() is None).decisions
+        return serve(
+            inliner_questions(load_action_policy(policy)), channel, lambda: process.poll() is None
+        ).decisions
 
 
 def policy_for(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], seed: int = 0) -> ArraysPolicy:

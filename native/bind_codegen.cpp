@@ -26,8 +26,9 @@ using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device
 using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A function's name, "" for all unnamed ones; the names of skipped passes; 0, 1 or 2 for Priority; the priority's seed.
-using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int>>;
+// A function's name, "" for all unnamed ones; the names of skipped passes; 0, 1 or 2 for Priority; the priority's seed;
+// whether the policy chooses the evictions.
+using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int, bool>>;
 
 template <class Choice> Choice choice(const char *name, int number) {
   if (number < 0 || number > 2)
@@ -46,6 +47,7 @@ Decisions decisions(const ByFunction &given, int outline) {
       one.skipped.insert(nb::cast<std::string>(pass));
     one.priority = choice<Priority>("priority", nb::cast<int>(tuple[1]));
     one.seed = nb::cast<uint64_t>(tuple[2]);
+    one.evicts = nb::cast<bool>(tuple[3]);
   }
   return found;
 }
@@ -67,6 +69,22 @@ private:
   nb::callable policy;
 };
 
+// Leaves the evictions of some functions to LLVM's heuristic, as their decisions say.
+class AtFunctions final : public EvictionPolicy {
+public:
+  AtFunctions(EvictionPolicy &policy, const Decisions &decisions) : policy(policy), decisions(decisions) {}
+
+  int decide(const Eviction &asked) override {
+    auto found = decisions.functions.find(asked.function);
+    const FunctionDecisions &own = found == decisions.functions.end() ? decisions.others : found->second;
+    return own.evicts ? policy.decide(asked) : -1;
+  }
+
+private:
+  EvictionPolicy &policy;
+  const Decisions &decisions;
+};
+
 // The result, with the log of eviction questions if it was requested.
 struct WithLog : Generated {
   std::optional<EvictionLog> log;
@@ -83,6 +101,9 @@ WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFun
     policy = &network.emplace(std::get<EvictionNetwork>(*evict), seed);
   else if (evict)
     policy = &asked.emplace(std::get<Policy>(*evict));
+  std::optional<AtFunctions> at_functions;
+  if (policy)
+    policy = &at_functions.emplace(*policy, found);
   std::optional<std::vector<uint64_t>> given_counts;
   if (counts)
     given_counts.emplace(counts->data(), counts->data() + counts->size());
@@ -173,7 +194,7 @@ void bind_codegen(nb::module_ &m) {
         "counts"_a = nb::none(), "like_stock"_a = false,
         nb::sig(
             "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
-            "collections.abc.Sequence[str], int, int]], outline: int = 0, scores: bool = False, "
+            "collections.abc.Sequence[str], int, int, bool]], outline: int = 0, scores: bool = False, "
             "gate: bool = False, evict: EvictionNetwork | collections.abc.Callable[[str, "
             "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
             "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "

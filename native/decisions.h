@@ -22,6 +22,7 @@ struct FunctionDecisions {
   std::set<std::string> skipped; // optional passes, by their names in LLVM's OptPassGate
   Priority priority = Priority::llvm;
   uint64_t seed = 0; // of the priority
+  bool evicts = true; // whether the request's policy chooses the evictions, if there is a policy
 };
 
 // The decisions for a module.

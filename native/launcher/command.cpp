@@ -12,7 +12,7 @@ namespace {
 // clang-format off: tables
 // burnish.cc.commands.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
-                                        "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy",
+                                        "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy", "--evict-policy",
                                         "--code-generation"};
 
 // clang's options whose value is the next word (clang/Options/Options.td), as far as builds use them. One that is

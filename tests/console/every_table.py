@@ -12,19 +12,19 @@ from burnish.cc.build_summary import summary_of
 from burnish.cc.commands import link, report, report_advice, report_linked
 from burnish.cc.linked import KINDS, Linked, Section
 from burnish.cli import apply, compare, leaderboard, tasks, train, validate
-from burnish.cli.llvm import inliner
+from burnish.cli.llvm import inliner, modules
 from burnish.cli.llvm.corpus_tables import packages_table, print_summary, programs_table, show_runnable
 from burnish.cli.show.evaluate_folder import print_tables
 from burnish.cli.show.results_table import results_table
 from burnish.console.table_forms import TableForm
 from burnish.core.result import Result
+from burnish.evaluation.against import Against
 from burnish.evaluation.evaluate import Evaluated, summarise
 from burnish.evaluation.importance import FeatureImportance
 from burnish.evaluation.leaderboard import Entry, figures_of
 from burnish.evaluation.timing import Comparison
 from burnish.llvm.corpora.kernels import kernels
 from burnish.llvm.corpora.pack import PackRow
-from burnish.tasks.llvm_inlining.policy.policies import Against
 from burnish.tasks.llvm_passes import TASK
 from tests.cc.test_build_report import a_record
 from tests.evaluation.rows import row
@@ -212,7 +212,7 @@ TABLES: dict[str, Callable[[TableForm], None]] = {
     "tasks": lambda form: tasks._print(TASK, form, actions=False),
     "train --list": train._list_configurations,
     "inliner compare": lambda form: form.show(
-        inliner.modules_table([Against(name, 1234567.0, 1134567.0, 123456, 1234) for name in FILES])
+        modules.modules_table([Against(name, 1234567.0, 1134567.0, 123456, 1234) for name in FILES])
     ),
     "inliner importance": lambda form: form.show(
         inliner.features_table([FeatureImportance("callee_basic_block_count", 0.1234, -12345.6)])

@@ -52,6 +52,7 @@ class Record:
     crashes: int = 0  # of the compiler, in worker processes during the search; 0 in earlier lines
     # part of the saving, in loaded bytes, by COMDAT group (see burnish.cc.copies)
     saved_in_groups: Mapping[str, int] = field(default_factory=dict)
+    evict_policy: str = ""  # the file; see DriverOptions
 
     @property
     def output_path(self) -> pathlib.Path:

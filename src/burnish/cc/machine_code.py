@@ -52,6 +52,7 @@ class Generated:
     command: tuple[str, ...]  # of clang -cc1, which made the object with these options
     own: bytes | None = field(default=None, repr=False)  # clang's object after its own passes, if known
     run_time: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # see Attempt
+    evict_policy: str = ""  # see DriverOptions
 
 
 def decide(generated: Generated, request: Request) -> Attempt:
@@ -135,7 +136,8 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
 
 def _problem(generated: Generated, request: Request) -> Problem:
     opener = partial(_open, generated=generated, level=request.level)
-    task = replace(make_codegen(CodegenOptions(pipeline=request.level)), open=opener)
+    options = CodegenOptions(pipeline=request.level, evict_policy=generated.evict_policy)
+    task = replace(make_codegen(options), open=opener)
     program = without_debug_info(Program(PurePath(request.name).name, task.language, generated.bitcode))
     objective = within_limits(request.objective, request.options.speed_limit, request.code_growth)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
@@ -159,7 +161,8 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     opened.origin.run_time = dict(generated.run_time) or None
 
     def of(program: Program) -> Generations:
-        return Generations(ModuleSession(read_module(program), opened.options, opened.origin), back_end)
+        module = ModuleSession(read_module(program), opened.options, opened.origin)
+        return Generations(module, back_end, generated.evict_policy)
 
     generations = of(replace(program, content=generated.bitcode))
     if generations.of(Decided()).code != generated.reference:

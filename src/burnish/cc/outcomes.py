@@ -170,4 +170,5 @@ class Build:
             command=outcome.command,
             crashes=outcome.crashes,
             saved_in_groups=outcome.saved_in_groups,
+            evict_policy=self.options.evict_policy,
         )

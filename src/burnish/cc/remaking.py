@@ -45,7 +45,8 @@ def remake(record: Record, change: Change, output: Path) -> None:
         _run(clang_bitcode(job, back), record)
     _run(code_generation(job, back, output), record)
     if code:
-        generated = Generated(back.read_bytes(), front.read_bytes(), output.read_bytes(), job.command)
+        modules = back.read_bytes(), front.read_bytes(), output.read_bytes()
+        generated = Generated(*modules, job.command, evict_policy=record.evict_policy)
         output.write_bytes(repeat(generated, level_of_passes(record.level), code))
 
 

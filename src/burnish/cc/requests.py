@@ -36,6 +36,7 @@ class DriverOptions:
     search: str | None = None  # None: the optimizer's default
     policy: str | None = None  # None: the one that is shipped for the objective
     inline_policy: str | None = None  # file of a policy for LLVM's inliner; None: LLVM's heuristic
+    evict_policy: str = ""  # file of a policy for the register allocator's evictions; "": LLVM's heuristic
     decides_code: bool = True  # search code generation, too; False: clang's is used
     memory: Path | None = None  # see burnish.search.memory
     seed: int = 0

@@ -66,7 +66,13 @@ class Trials(ABC):
                 from burnish.cc import machine_code  # loads LLVM, so only in this process
 
                 of_clang = machine_code.Generated(
-                    module.bitcode, self.module, reference, self.command, self.own, module.run_time
+                    module.bitcode,
+                    self.module,
+                    reference,
+                    self.command,
+                    self.own,
+                    module.run_time,
+                    request.options.evict_policy,
                 )
                 return machine_code.decide(of_clang, forked)
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "c++": "a drop-in C++ compiler",
     "link": "link a whole program as one module",
     "export": "a trained policy as ONNX or as a C header",
-    "serve-inliner": "answer an unmodified compiler's inliner by a policy",
+    "serve-inliner": "answer unmodified compilers' inliners and register allocators by policies",
     "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
     "explore": "watch a compiler work on a program, in the browser",
@@ -36,6 +36,7 @@ COMMANDS = {
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
     "inliner": "show inlining decisions and their gains, and compare policies with the heuristic",
+    "registers": "compare policies of evictions with LLVM's register allocator",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "report what the system lacks for compiling C",
 }
@@ -43,7 +44,8 @@ COMMANDS = {
 ROOMS = {
     **dict.fromkeys(("link", "report"), "burnish.cc.commands"),
     **dict.fromkeys(
-        ("corpus", "inliner", "demo", "check-system", "export", "serve-inliner"), "burnish.cli.llvm"
+        ("corpus", "inliner", "registers", "demo", "check-system", "export", "serve-inliner"),
+        "burnish.cli.llvm",
     ),
 }
 """Packages of commands that are for one compiler."""

@@ -57,18 +57,21 @@ def main(arguments: Sequence[str]) -> int:
     given = options.files
     task = task_for(given, options.task)
     goal = task.goal(options.objective, given_goals(options, task))
-    task = task.configured(given_settings(options, task), goal)
+    settings = given_settings(options, task)
+    if setting := policies.setting_of(options.policy, task):  # a part of the task, not a guide
+        settings[setting], options.policy = options.policy, policies.NONE
+    task = task.configured(settings, goal)
     task = _longer(options, task, goal, given, compiler)
     options.files = list(dict.fromkeys(name for text in given for name in task.source().expand(text)))
     for line in dict.fromkeys(line for text in given for line in task.source().left_out(text)):
         print(f"burnish: left out: {line}", file=sys.stderr)
-    settings = _settings(options, task, goal)
+    asked = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
     if not (options.json or options.quiet):
-        announce_policy(options.policy, task, settings.objective)
-    kept = KeptResults(options.result, task, settings, resume=options.resume) if options.result else None
+        announce_policy(options.policy, task, asked.objective)
+    kept = KeptResults(options.result, task, asked, resume=options.resume) if options.result else None
     with closing(kept) if kept else nullcontext():
-        run = _run(options, task, settings, items, kept, shards)
+        run = _run(options, task, asked, items, kept, shards)
     _report(run, options)
     if run.interrupted:
         return 130

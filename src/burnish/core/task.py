@@ -85,6 +85,8 @@ class TaskPolicies:
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Loaders by policy kind, as "module:function" of (path, task) -> GuideFor."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings by policy kind: such a policy does not guide a search, it is the value of the setting."""
     trainings: Mapping[str, str] = field(default_factory=dict)
     """Trainings by algorithm name, as "module:function" of (config, folder, note) -> Training."""
     default_observations: str = ""

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from burnish.core.errors import UnknownName
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import GuideFor
 from burnish.core.objective import parse_objective
 from burnish.core.task import Task
@@ -112,6 +112,14 @@ def path_of(name: str) -> Path:
     return known.get(name) or Path(name)
 
 
+def setting_of(name: str, task: Task) -> str:
+    """Return the setting of a task whose value is this policy; "" if the policy guides searches."""
+    from burnish.policies.npz import kind_of
+
+    path = Path(name)
+    return task.policies.settings.get(kind_of(path), "") if path.is_file() else ""
+
+
 def named(method: str, policy: str) -> str:
     """Return a search's name in results: "mixed@policy", or its own name if no policy guides it."""
     return f"{method}{AT}{policy}" if policy else method
@@ -121,6 +129,8 @@ def _load(path: Path, task: Task) -> GuideFor:
     from burnish.policies.npz import kind_of
 
     kinds = {**KINDS, **task.policies.kinds}
+    if setting := setting_of(str(path), task):
+        raise InputError(f"{path}: this policy does not guide a search; use --{setting.replace('_', '-')}")
     module, _, function = kinds.get(kind_of(path), ACTIONS_ONE_BY_ONE).partition(":")
     load: Callable[[Path, Task], GuideFor] = getattr(importlib.import_module(module), function)
     return load(path, task)

@@ -46,6 +46,7 @@ def kind_of(path: Path) -> str:
     """Return the kind that a policy's file names; "" if it names none or is not a policy."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            return str(json.loads(file[REST].tobytes())["kind"])
+            rest = json.loads(file[REST].tobytes())
+            return str(rest["kind"] if "kind" in rest else rest["card"]["kind"])
     except DAMAGE:
         return ""

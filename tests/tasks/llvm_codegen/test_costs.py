@@ -118,7 +118,7 @@ def assert_rows_are_llcs(source: Program, policy: int, folder: Path) -> int:
 
     options = session.opened.options
     back_end = plain_back_end(options)
-    llvms: dict[str, tuple[list[str], int, int]] = {"": ([], 0, 0)}
+    llvms: dict[str, tuple[list[str], int, int, bool]] = {"": ([], 0, 0, True)}
     _native.generate_code(session.opened.module, back_end, llvms, evict=choose, like_stock=True)
     theirs = asked_by_llc(llc, session.opened.module.bitcode(), policy, folder)
     assert len(theirs) == len(ours)

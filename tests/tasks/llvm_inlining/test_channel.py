@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.llvm.channel import Channel, Served, serve
 from burnish.llvm.programs import load_program
 from burnish.llvm.toolchain import find_tool
 from burnish.policies.answer import answers_of
@@ -24,7 +25,7 @@ from burnish.policies.arrays import ArraysPolicy
 from burnish.policies.load import load_action_policy
 from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining import TASK
-from burnish.tasks.llvm_inlining.channel import Channel, Served, chooser, serve
+from burnish.tasks.llvm_inlining.channel import inliner_questions
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import open_inlining
 from tests.sources import DATA, FILES
@@ -63,7 +64,7 @@ def served_to(
     with Channel(base) as channel:
         thread = threading.Thread(target=compile_all, daemon=True)
         thread.start()
-        served = serve(policy, channel, thread.is_alive)
+        served = serve(inliner_questions(policy), channel, thread.is_alive)
     return served, answers
 
 
@@ -80,10 +81,10 @@ def test_clang_makes_the_same_bytes_as_the_session(tmp_path: Path) -> None:
         tool = find_tool("clang++" if name.endswith("cpp") else "clang")
         with Channel(base) as channel:
             process = subprocess.Popen([tool, "-Oz", *options, "-c", DATA / name, "-o", made])
-            served = serve(policy, channel, lambda process=process: process.poll() is None)  # type: ignore[misc]
+            served = serve(inliner_questions(policy), channel, lambda process=process: process.poll() is None)  # type: ignore[misc]
         assert process.returncode == 0
         inlined = sum(entry.endswith(": inline") for entry in trace)
-        assert (served.compiles, served.decisions, served.inlined) == (1, len(trace), inlined)
+        assert (served.compiles, served.decisions, served.answers[1]) == (1, len(trace), inlined)
         assert made.read_bytes() == session.object_code(), name
         decisions += len(trace)
     assert decisions > 50
@@ -101,8 +102,8 @@ def test_a_compiler_with_fewer_features_in_another_order_is_answered_by_name(
     backwards = [observation(number, row[::-1].tolist()) for number, row in enumerate(rows)]
     served, answers = served_to(policy, tmp_path / "c", [header(OLDER[::-1]), *backwards])
     assert answers == expected
-    assert (served.compiles, served.decisions, served.inlined) == (1, 40, sum(answers))
-    assert served.inlined > 0
+    assert (served.compiles, served.decisions, served.answers[1]) == (1, 40, sum(answers))
+    assert served.answers[1] > 0
 
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
@@ -118,9 +119,9 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         served_to(random_policy(0), tmp_path / "d", [header(FEATURES) + b"\x01\x02\n"])
     other = replace(random_policy(0), card={"observation": "questions"})
     with pytest.raises(InputError, match="the policy observes 'questions'"):
-        chooser(other)
+        inliner_questions(other)
     with pytest.raises(InputError, match=r"chooses among leave, gvn, \.\.\.; expected one that answers"):
-        chooser(replace(random_policy(0), actions=("leave", "gvn")))
+        inliner_questions(replace(random_policy(0), actions=("leave", "gvn")))
     (tmp_path / "e.in").write_text("")
     with pytest.raises(InputError, match=r"e\.in exists, but is not a FIFO"), Channel(tmp_path / "e"):
         pass
@@ -148,10 +149,10 @@ def test_policies_that_only_python_runs_answer_the_same() -> None:
         actions=("inline", "leave"),
         head=replace(policy.head, weight=policy.head.weight[:, ::-1], bias=policy.head.bias[::-1]),
     )
-    names, choose = chooser(policy)
-    assert (names, chooser(swapped)[0]) == (FEATURES, FEATURES)
+    asked, by_python = inliner_questions(policy), inliner_questions(swapped)
+    assert tuple(asked.tensors) == tuple(by_python.tensors) == FEATURES
     rows = random_rows(50).tolist()
-    assert [choose(row) for row in rows] == [chooser(swapped)[1](row) for row in rows]
+    assert [asked.answer(row) for row in rows] == [by_python.answer(row) for row in rows]
 
 
 def run(*words: str | os.PathLike[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -176,4 +177,31 @@ def test_the_command_runs_a_compiler(tmp_path: Path) -> None:
         "burnish: error: no-compiler: No such file or directory\n",
     )
     nowhere = run("--policy", policy, folder=tmp_path)
-    assert "expected a compiler's command, or --channel BASE" in nowhere.stderr
+    assert "expected a command after --, or --launchers FOLDER, or --channel BASE" in nowhere.stderr
+
+
+MAKEFILE = """
+all: $(addsuffix .o,$(FILES))
+%.c.o: $(DATA)/%.c
+	$(CC) -Oz -c $< -o $@
+%.cpp.o: $(DATA)/%.cpp
+	$(CXX) -Oz -c $< -o $@
+"""
+
+
+def test_a_build_with_four_compilers_at_once_makes_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    policy, calls, inlined = saved(random_policy(0), tmp_path), 0, 0
+    words = ["make", "-j4", "CC=clang", "CXX=clang++", f"DATA={DATA}", f"FILES={' '.join(FILES)}"]
+    path = f"{find_tool('clang').parent}:{os.environ['PATH']}"
+    command = [sys.executable, "-m", "burnish.cli", "serve-inliner", "--policy", str(policy), "--", *words]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env={**os.environ, "PATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    for name in FILES:
+        session = open_inlining(load_program(DATA / name))
+        trace = session.answer(answers_of(policy, TASK))
+        calls, inlined = calls + len(trace), inlined + sum(entry.endswith(": inline") for entry in trace)
+        assert (tmp_path / f"{name}.o").read_bytes() == session.object_code(), name
+    assert done.stderr == f"burnish serve-inliner: {calls:,} calls, {inlined:,} inlined\n"

@@ -14,12 +14,16 @@ import pytest
 from burnish.cli import main
 from burnish.core.errors import InputError
 from burnish.learning.agents.export_onnx import export_arrays
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.toolchain import find_tool
 from burnish.policies.arrays import ArraysPolicy, Linear
+from burnish.policies.find import path_of
 from burnish.policies.load import load_action_policy
 from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining.c_header import c_header
 from burnish.tasks.llvm_inlining.observations import FEATURES
+from burnish.tasks.llvm_inlining.session import open_inlining
+from tests.sources import FILES, program
 from tests.tasks.llvm_inlining.policies import random_policy, random_rows, saved
 
 PROGRAM = """
@@ -68,6 +72,55 @@ def test_the_header_answers_as_the_native_network(
     expected = native_network(policy).choose(rows).tolist()
     assert answers_in_c(policy, rows, compilers()[number % 2], tmp_path) == expected
     assert 0 < sum(expected) < 1000
+
+
+LOGITS = """
+#include "tiny.h"
+#include <stdio.h>
+int main(void) {
+  int64_t row[38];
+  while (fread(row, sizeof row, 1, stdin) == 1) {
+    float x[38], logits[2];
+    for (int i = 0; i < 38; ++i)
+      x[i] = (float)row[i];
+    tiny_evaluate(x, logits);
+    printf("%d %a %a\\n", tiny_inline(row), (double)logits[0], (double)logits[1]);
+  }
+  return 0;
+}
+"""
+TOLERANCE = 1e-4  # of a logit, relative to the largest of its row: the order of float32 sums may differ
+
+
+def real_rows() -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    sources = [program(name) for name in FILES] + [random_module(seed, 2000) for seed in range(10)]
+    tables = [np.asarray(open_inlining(one).observe("questions")) for one in sources]
+    return np.concatenate([table[:, :38] for table in tables if len(table)])
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_the_header_of_the_shipped_policy_answers_10_000_questions_as_the_policy(
+    compiler: str, tmp_path: Path
+) -> None:
+    policy = load_action_policy(path_of("llvm_inlining-loaded-bytes"))
+    assert isinstance(policy, ArraysPolicy)
+    real = real_rows()
+    rows = np.ascontiguousarray(np.concatenate([real, random_rows(10_000 - len(real))]))
+    assert len(real) > 100
+    (tmp_path / "tiny.h").write_text(c_header(policy, "tiny"))
+    (tmp_path / "main.c").write_text(LOGITS)
+    words = [compiler, "-O2", "-std=c11", "-Wall", "-Wextra", "-Werror", "main.c", "-lm", "-o", "program"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "program"], input=rows.tobytes(), capture_output=True, check=True)
+    found = [line.split() for line in done.stdout.decode().splitlines()]
+    logits = np.array([[float.fromhex(one) for one in line[1:]] for line in found])
+    expected = policy.head(policy.encoder(rows.astype(np.float32)))
+    largest = np.maximum(1, np.abs(expected).max(axis=1, keepdims=True))
+    assert (np.abs(logits - expected) / largest).max() < TOLERANCE
+    answers = policy.log_probs(list(rows), np.ones((len(rows), 2), dtype=bool)).argmax(axis=1)
+    assert [int(line[0]) for line in found] == native_network(policy).choose(rows).tolist()
+    assert [int(line[0]) for line in found] == answers.tolist()
+    assert 20 < answers[: len(real)].sum() < len(real) - 20
 
 
 @pytest.mark.parametrize("compiler", compilers())

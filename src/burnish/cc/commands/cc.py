@@ -41,6 +41,7 @@ burnish's options come first; what follows the first other argument (or --) is c
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train
   --inline-policy F  a policy for llvm_inlining that answers LLVM's inliner where that pays
+  --evict-policy F   a policy of evictions for LLVM's register allocator, in the functions where that pays
   --code-generation  searched (default): in long budgets, passes that functions skip and the order of register
                      allocation are searched, too, where burnish's back end writes what clang's does; or clang
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
@@ -223,6 +224,14 @@ def _inline_policy(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, inline_policy=str(path_of(value).absolute()))
 
 
+def _evict_policy(options: DriverOptions, value: str) -> DriverOptions:
+    if not (file := Path(value)).is_file():
+        raise InputError(
+            f"--evict-policy {value}: no such file; burnish train regalloc-eviction-ppo makes one"
+        )
+    return replace(options, evict_policy=str(file.absolute()))
+
+
 def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
     chosen = _known("code generation", value, ("searched", "clang"))
     return replace(options, decides_code=chosen == "searched")
@@ -276,6 +285,7 @@ _OF_USERS: dict[str, Reader] = {
     "--search": _search,
     "--policy": _policy,
     "--inline-policy": _inline_policy,
+    "--evict-policy": _evict_policy,
     "--remember": _remember,
     "--seed": _seed,
     "--report": _report,

@@ -22,12 +22,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = CommandParser(
         prog="burnish export",
         description="Write a policy as what runs without burnish: an ONNX file, or, of a policy for the "
-        "inliner, a C header with its weights and one function, which needs nothing but the C library.",
+        "inliner or for evictions, a C header with its weights and one function, which needs nothing but the "
+        "C library.",
     )
     parser.add_argument("policy", help="a policy.npz of burnish train, or the name of one that is shipped")
     parser.add_argument("--out", type=Path, required=True, help="where to: FILE.onnx or FILE.h")
     parser.add_argument("--format", choices=FORMATS.values(), help="by default what the end of --out says")
-    parser.add_argument("--name", help="of the C function: NAME_inline; default: the header's own")
+    parser.add_argument(
+        "--name", help="of the C function: NAME_inline or NAME_evict; default: the header's own"
+    )
     options = parser.parse(arguments)
     kind = options.format or FORMATS.get(options.out.suffix)
     if kind is None:
@@ -36,12 +39,20 @@ def main(arguments: Sequence[str]) -> int:
     if kind == "onnx":
         _write_onnx(policy, options.out)
     else:
-        from burnish.tasks.llvm_inlining.c_header import c_header
-
         name = options.name or re.sub(r"\W|^(?=\d)", "_", options.out.stem)
-        write_atomically(options.out, c_header(policy, name).encode())
+        write_atomically(options.out, _c_header(policy, name).encode())
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")
     return 0
+
+
+def _c_header(policy: ActionPolicy, name: str) -> str:
+    from burnish.tasks.llvm_codegen.policy import c_header as evictions
+    from burnish.tasks.llvm_codegen.policy.scorer import ACTIONS
+    from burnish.tasks.llvm_inlining.c_header import c_header
+
+    if isinstance(policy, ArraysPolicy) and policy.actions == ACTIONS:
+        return evictions.c_header(policy, name)
+    return c_header(policy, name)
 
 
 def _write_onnx(policy: ActionPolicy, out: Path) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from burnish.core.program import Program
-from burnish.core.task import Opener, SearchHints, Task, TaskPolicies
+from burnish.core.task import Opener, SearchHints, Setting, Task, TaskPolicies
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
 from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.tasks.llvm_codegen.actions import ACTIONS, DESCRIPTIONS, LIST_VERSION
+from burnish.tasks.llvm_codegen.actions import DESCRIPTIONS, EVICT, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
-from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
+from burnish.tasks.llvm_codegen.observations import DECISIONS, OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
+from burnish.tasks.llvm_codegen.policy.scorer import load_scorer
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 
@@ -24,32 +26,54 @@ __all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
 
 PIPELINES = ("Oz", "Os", "O1", "O2", "O3")
 PIPELINE = "clang's level: its passes run first, and it is the baseline; default: O3 for run time, else Oz"
+EVICT_POLICY = Setting(
+    "evict_policy", "a policy of burnish train regalloc-eviction-*; adds the action evict", metavar="FILE"
+)
 _EVICTIONS = f"{__name__}.train.eviction_training:EvictionTraining"
 
 
 def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
-    """Return the task for a pipeline and a CPU."""
+    """Return the task for a pipeline, a CPU and a policy of evictions.
+
+    Raises:
+        InputError: the file of the policy has no policy of evictions.
+    """
+    hints = SearchHints(independent_sites=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES)
+    configured = pipeline_settings(make_codegen, CodegenOptions(), PIPELINES, PIPELINE)
+    observations = dict(OBSERVATIONS)
+    if options.evict_policy:
+        options = replace(options, evict_policy=str(Path(options.evict_policy).absolute()))
+        load_scorer(Path(options.evict_policy))
+        hints = replace(hints, initial_traces=((), (EVICT,)), suffixes=((EVICT,), *SUFFIXES))
+        observations[DECISIONS] = replace(
+            OBSERVATIONS[DECISIONS], shape=(len(options.actions),), columns=options.actions
+        )
     return Task(
         name="llvm_codegen",
         version=LIST_VERSION,
         language=parts.LANGUAGE,
-        actions=ACTIONS,
-        observations=OBSERVATIONS,
+        actions=options.actions,
+        observations=observations,
         objectives=OBJECTIVES,
         open=partial(open_program, options=options),
-        baselines={name: partial(_open_baseline, opener) for name, opener in baselines(options.cpu).items()},
+        baselines={
+            name: partial(_open_baseline, opener, options.evict_policy)
+            for name, opener in baselines(options.cpu).items()
+        },
         reference=options.pipeline,
         max_steps=45,
-        hints=SearchHints(independent_sites=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES),
+        hints=hints,
         options=texts(options),
         settings=replace(
-            pipeline_settings(make_codegen, CodegenOptions(), PIPELINES, PIPELINE),
+            configured,
+            settings=(*configured.settings, EVICT_POLICY),
             objective="loaded-bytes",
             goal_settings=GOAL_SETTINGS,
             goal=goal,
         ),
         policies=TaskPolicies(
-            trainings=dict.fromkeys(("eviction-cloning", "eviction-ppo", "eviction-evolution"), _EVICTIONS)
+            settings={"evictions": EVICT_POLICY.name},
+            trainings=dict.fromkeys(("eviction-cloning", "eviction-ppo", "eviction-evolution"), _EVICTIONS),
         ),
         files=replace(parts.files(options.pipeline), emitters={".o": write_object}),
         checks=replace(parts.checks(), validator=_validator),
@@ -66,8 +90,8 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
     )
 
 
-def _open_baseline(opener: Opener, program: Program) -> CodegenSession:
-    return open_codegen(opener(program))
+def _open_baseline(opener: Opener, evict_policy: str, program: Program) -> CodegenSession:
+    return open_codegen(opener(program), evict_policy)
 
 
 def _validator() -> Validator:

@@ -71,6 +71,8 @@ ACTIONS: tuple[str, ...] = (
     *(f"allocate({seed})" for seed in range(SEEDS)),
     *(f"noise({seed})" for seed in range(SEEDS)),
 )
+EVICT = "evict"
+"""The last action of a task that has a policy of evictions."""
 
 _SKIPPED: dict[str, str] = {
     # Name here -> the work that is left out.
@@ -121,6 +123,7 @@ DESCRIPTIONS: dict[str, str] = {
     **{f"skip({name})": f"Skip the pass that {text}" for name, text in _SKIPPED.items()},
     "allocate": "Allocate registers in a random order; {0} is the seed",
     "noise": "Allocate registers in LLVM's order with noise; {0} is the seed",
+    EVICT: "Let the policy choose the register allocator's evictions",
 }
 
 RANDOM, NOISY = 1, 2  # values of Priority in native/decisions.h
@@ -133,6 +136,7 @@ class FunctionDecisions:
     skipped: frozenset[str] = frozenset()  # names from PASSES
     priority: int = 0  # of register allocation: 0 (LLVM's), RANDOM or NOISY
     seed: int = 0  # for RANDOM and NOISY
+    evicts: bool = False  # whether the task's policy chooses the evictions
 
     def with_action(self, text: str) -> FunctionDecisions:
         """Return the decisions after an action, which must not be in OUTLINE."""
@@ -146,18 +150,20 @@ class FunctionDecisions:
                 return replace(self, priority=RANDOM, seed=int(argument))
             case "noise":
                 return replace(self, priority=NOISY, seed=int(argument))
+            case "evict":
+                return replace(self, evicts=True)
         raise ValueError(f"{text!r} is not an action on functions")
 
     def actions(self) -> tuple[str, ...]:
-        """Return the actions that lead to these decisions, in the order of ACTIONS."""
+        """Return the actions that lead to these decisions, in the order of ACTIONS, then EVICT."""
         chosen = {f"skip({name})" for name in self.skipped}
         if self.priority:
             chosen.add(f"{'allocate' if self.priority == RANDOM else 'noise'}({self.seed})")
-        return tuple(text for text in ACTIONS if text in chosen)
+        return tuple(text for text in ACTIONS if text in chosen) + (EVICT,) * self.evicts
 
-    def native(self) -> tuple[list[str], int, int]:
-        """Return the decisions as the native core takes them: (LLVM's pass names, priority, seed)."""
-        return [PASSES[name] for name in sorted(self.skipped)], self.priority, self.seed
+    def native(self, *, evicts: bool) -> tuple[list[str], int, int, bool]:
+        """Return the decisions for the native core: (LLVM's pass names, priority, seed, policy evicts)."""
+        return [PASSES[name] for name in sorted(self.skipped)], self.priority, self.seed, evicts
 
 
 LLVMS_OWN = FunctionDecisions()

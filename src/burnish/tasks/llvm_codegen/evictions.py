@@ -18,10 +18,11 @@ itself, which then has to wait. A network answers in the compile's own thread; s
 burnish.tasks.llvm_codegen.policy.scorer."""
 
 SLOTS: int = _native.EVICTION_SLOTS
-_FEATURES = _native.eviction_feature_names()
+EVICTION_FEATURES = tuple(_native.eviction_feature_names())
+"""LLVM's names of the features; all but the last have a value for each slot."""
 EVICTION_COLUMNS = (
-    *(f"{name}[{slot}]" for name in _FEATURES[:-1] for slot in range(SLOTS)),
-    _FEATURES[-1],
+    *(f"{name}[{slot}]" for name in EVICTION_FEATURES[:-1] for slot in range(SLOTS)),
+    EVICTION_FEATURES[-1],
 )
 """LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp) of each register in allocation order,
 and of the live range that needs one. The last column is the progress of the whole allocation."""

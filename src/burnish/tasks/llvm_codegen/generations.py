@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
+from burnish.tasks.llvm_codegen.policy.scorer import load_scorer
 
 KEPT_BYTES = 64 << 20  # limit on the size of all kept objects of a program
 FEWEST, MOST = 4, 256  # limits on the number of kept objects, whatever their size
@@ -80,9 +82,24 @@ class ExecutedCosts:
 class Generations:
     """The code generations of a module, shared by all its sessions; recently used results are kept."""
 
-    def __init__(self, opened: ModuleSession, back_end: _native.BackEnd | None = None) -> None:
-        """Initialize for a module, which must not change any more; `back_end` overrides its settings."""
+    def __init__(
+        self,
+        opened: ModuleSession,
+        back_end: _native.BackEnd | None = None,
+        evict_policy: str = "",
+    ) -> None:
+        """Initialize for a module, which must not change any more.
+
+        Args:
+            back_end: Overrides the module's settings.
+            evict_policy: File of a policy of evictions, for functions whose decision it is; "": none.
+
+        Raises:
+            InputError: the file is not a policy of evictions.
+        """
         self.opened = opened
+        self.evict_policy = evict_policy
+        self.evict = load_scorer(Path(evict_policy)).native if evict_policy else None
         self.is_plain = back_end is None  # True: the code without decisions equals that of `opened`
         self._back_end = back_end or plain_back_end(opened.options)
         self._entries = len(opened.trace)
@@ -174,8 +191,9 @@ class Generations:
     ) -> _native.Generated:
         module, back_end = self.opened.module, self._back_end
         assert len(self.opened.trace) == self._entries, "the module was changed after it was opened"
-        decisions = {name: one.native() for name, one in decided.functions}
-        decisions[""] = decided.others.native()
+        everywhere = evict is not None or self.evict is None
+        named = {"": decided.others, **dict(decided.functions)}
+        decisions = {name: one.native(evicts=everywhere or one.evicts) for name, one in named.items()}
         if assembly:
             back_end = _native.BackEnd(back_end)
             back_end.assembly = True
@@ -186,7 +204,7 @@ class Generations:
                 decisions,
                 outline=decided.outline,
                 scores=True,
-                evict=evict,
+                evict=evict or self.evict,
                 seed=seed,
                 log_evictions=log,
                 counts=counts,

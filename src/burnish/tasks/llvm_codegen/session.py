@@ -19,14 +19,11 @@ from burnish.llvm.modules.objectives import CODE_PRICE, SIZES, size_cost, size_s
 from burnish.llvm.modules.origin import Options as ModuleOptions
 from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.session import ModuleSession, open_baseline, open_part
-from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, FunctionDecisions
+from burnish.tasks.llvm_codegen.actions import ACTIONS, EVICT, LLVMS_OWN, OUTLINE, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions
 from burnish.tasks.llvm_codegen.generations import Decided, ExecutedCosts, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import NOW, OBSERVATIONS, OF_MODULE, OPCODES
-
-_ANYWHERE: Mask = np.ones(len(ACTIONS), dtype=bool)
-_AT_FUNCTION: Mask = np.array([text not in OUTLINE for text in ACTIONS])
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,12 @@ class CodegenOptions:
 
     pipeline: str = "Oz"  # clang's level: Oz, Os, O1, O2 or O3
     cpu: str = "x86-64"  # for functions that do not name their own
+    evict_policy: str = ""  # file of a policy of evictions, which adds the action EVICT
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions of sessions."""
+        return (*ACTIONS, EVICT) if self.evict_policy else ACTIONS
 
 
 class CodegenSession(Session):
@@ -46,7 +49,7 @@ class CodegenSession(Session):
     prices: ClassVar = {"code-growth": CODE_PRICE}
 
     def __init__(self, generations: Generations) -> None:
-        super().__init__(ACTIONS)
+        super().__init__(ACTIONS if generations.evict is None else (*ACTIONS, EVICT))
         self.generations = generations
         self.others = LLVMS_OWN
         self.functions: dict[str, FunctionDecisions] = {}
@@ -60,8 +63,9 @@ class CodegenSession(Session):
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Return the legal actions: always all, but actions of OUTLINE only for the whole program."""
         if site == WHOLE_PROGRAM:
-            return _ANYWHERE.copy()
-        return _AT_FUNCTION & self.opened.module.has_function(site)
+            return np.ones(len(self.actions), dtype=bool)
+        at_function: Mask = np.array([text not in OUTLINE for text in self.actions])
+        return at_function & self.opened.module.has_function(site)
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Decide for a function, or for all without own decisions; return whether that is a change."""
@@ -175,8 +179,8 @@ class CodegenSession(Session):
         return np.array(rows, dtype=np.int64).reshape(-1, len(OPCODES) + len(NOW))
 
     def _decision_rows(self) -> NDArray[np.int64]:
-        index = {text: i for i, text in enumerate(ACTIONS)}
-        rows = np.zeros((len(self.sites()), len(ACTIONS)), dtype=np.int64)
+        index = {text: i for i, text in enumerate(self.actions)}
+        rows = np.zeros((len(self.sites()), len(self.actions)), dtype=np.int64)
         for row, name in zip(rows, self.sites(), strict=True):
             row[[index[text] for text in self.decisions_of(name).actions()]] = 1
         return rows
@@ -248,7 +252,12 @@ class CodegenSession(Session):
         if part is None:
             return None
         ratio = part.open.keywords["slowdown"] if isinstance(part.open, partial) else 1.0
-        opener = partial(open_codegen_part, options=self.opened.options, slowdown=ratio)
+        opener = partial(
+            open_codegen_part,
+            options=self.opened.options,
+            slowdown=ratio,
+            evict_policy=self.generations.evict_policy,
+        )
         return replace(part, open=opener)
 
     def fork(self) -> CodegenSession:
@@ -260,11 +269,15 @@ class CodegenSession(Session):
         return copy
 
 
-def open_codegen(session: Session) -> CodegenSession:
-    """Open the code generation of a module; the module's session must not be changed afterwards."""
+def open_codegen(session: Session, evict_policy: str = "") -> CodegenSession:
+    """Open the code generation of a module; the module's session must not be changed afterwards.
+
+    Raises:
+        InputError: `evict_policy` is not the file of a policy of evictions.
+    """
     if not isinstance(session, ModuleSession):
         raise TypeError(f"code is generated for LLVM modules, not for a {type(session).__name__}")
-    return CodegenSession(Generations(session))
+    return CodegenSession(Generations(session, evict_policy=evict_policy))
 
 
 def open_program(program: Program, options: CodegenOptions = CodegenOptions()) -> CodegenSession:
@@ -272,16 +285,18 @@ def open_program(program: Program, options: CodegenOptions = CodegenOptions()) -
 
     Raises:
         ProgramError: the program cannot be read.
-        InputError: there is no such pipeline.
+        InputError: there is no such pipeline, or no policy of evictions in the options' file.
         CompilerCrash: LLVM fails in the pipeline.
     """
-    return open_codegen(open_baseline(program, options.pipeline, options.cpu))
+    return open_codegen(open_baseline(program, options.pipeline, options.cpu), options.evict_policy)
 
 
-def open_codegen_part(program: Program, options: ModuleOptions, slowdown: float) -> CodegenSession:
+def open_codegen_part(
+    program: Program, options: ModuleOptions, slowdown: float, evict_policy: str
+) -> CodegenSession:
     """Open a part that CodegenSession.part made; see burnish.llvm.modules.session.open_part.
 
     Raises:
         ProgramError: the part cannot be read.
     """
-    return open_codegen(open_part(program, options, slowdown))
+    return open_codegen(open_part(program, options, slowdown), evict_policy)

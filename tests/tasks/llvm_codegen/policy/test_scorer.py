@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,11 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
 from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.toolchain import find_tool
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
 from burnish.policies.batches import Features
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
+from burnish.tasks.llvm_codegen.policy.c_header import c_header
 from burnish.tasks.llvm_codegen.policy.scorer import ACTIONS, INPUTS, EvictionScorer, load_scorer, slot_inputs
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 
@@ -27,7 +31,8 @@ def scorer(seed: int, actions: tuple[str, ...] = ACTIONS, inputs: int = len(INPU
 
     mean, deviation = rng.normal(size=inputs).astype(np.float32), np.full(inputs, 2, dtype=np.float32)
     encoder = Perceptron(True, mean, deviation, (layer(inputs, 12), layer(12, 8)))
-    return EvictionScorer(ArraysPolicy(actions, Features(()), encoder, layer(8, len(actions))))
+    card = {"columns": list(INPUTS[:inputs])}
+    return EvictionScorer(ArraysPolicy(actions, Features(()), encoder, layer(8, len(actions)), card=card))
 
 
 def rows(count: int, seed: int) -> NDArray[np.float32]:
@@ -70,11 +75,59 @@ def test_a_policy_comes_back_from_its_file_and_chooses_the_same(tmp_path: Path) 
     assert len(set(log.chosen.tolist())) > 3
 
 
+def test_a_policy_of_fewer_inputs_ignores_the_others() -> None:
+    blind, table = scorer(1, inputs=len(INPUTS) - 1), rows(200, 0)
+    assert (blind.sees_llvms, scorer(1).sees_llvms) == (False, True)
+    found = [blind.scores(table, np.full(200, slot)) for slot in (0, 7)]
+    np.testing.assert_array_equal(found[0], found[1])
+    inputs, decision, slot = slot_inputs(table, np.zeros(200, dtype=np.int64))
+    own = blind.policy.head(blind.policy.encoder(inputs[:, :-1]))[:, 0]
+    np.testing.assert_allclose(found[0][decision, slot], own, rtol=1e-5, atol=1e-5)
+
+
 def test_a_policy_for_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 actions on 42 features is not a policy of evictions"):
         scorer(0, actions=("inline", "leave"))
     with pytest.raises(InputError, match="1 actions on 7 features"):
-        scorer(0, inputs=7)
+        EvictionScorer(replace(scorer(0, inputs=7).policy, card={}))
     (tmp_path / "policy.npz").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"policy\.npz: "):
         load_scorer(tmp_path / "policy.npz")
+
+
+PROGRAM = """
+#include "tiny.h"
+#include <stdio.h>
+int main(void) {
+  struct { float row[661], llvms; } one;
+  while (fread(&one, sizeof one, 1, stdin) == 1) {
+    int slot = tiny_evict(one.row, (int)one.llvms);
+    printf("%d %a\\n", slot, slot < 0 ? 0.0 : (double)tiny_score(one.row, slot, (int)one.llvms));
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("compiler", "inputs"), [("clang", len(INPUTS)), ("gcc", len(INPUTS) - 1)])
+def test_the_c_header_chooses_what_the_policy_chooses_on_10_000_rows(
+    compiler: str, inputs: int, tmp_path: Path
+) -> None:
+    policy = scorer(4, inputs=inputs)
+    log = open_program(load_kernel("sha256", ["small"]), CodegenOptions(pipeline="O2")).evictions()
+    table = np.concatenate([log.rows, rows(10_000 - len(log), 5)])
+    llvms = np.concatenate([log.llvms, np.arange(10_000 - len(log)) % SLOTS])
+    (tmp_path / "tiny.h").write_text(c_header(policy.policy, "tiny"))
+    (tmp_path / "main.c").write_text(PROGRAM)
+    tool = find_tool("clang") if compiler == "clang" else compiler
+    words = [tool, "-O2", "-std=c11", "-Wall", "-Wextra", "-Werror", "main.c", "-lm", "-o", "program"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    given = np.concatenate([table, llvms[:, None]], axis=1).astype(np.float32).tobytes()
+    done = subprocess.run([tmp_path / "program"], input=given, capture_output=True, check=True)
+    found = [line.split() for line in done.stdout.decode().splitlines()]
+    chosen = np.array([int(slot) for slot, _ in found])
+    native = policy.native.scores(table, llvms)
+    assert chosen.tolist() == native.argmax(axis=1).tolist()
+    scores = policy.scores(table, llvms)[np.arange(10_000), chosen]
+    np.testing.assert_allclose([float.fromhex(score) for _, score in found], scores, rtol=1e-4, atol=1e-4)
+    assert len({*chosen.tolist()}) == SLOTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -41,6 +41,10 @@ class Choices:
         counts = self.counts[numbers]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return Choices(self.inputs[np.repeat(starts[numbers], counts) + within], counts, self.taken[numbers])
+
+    def seen(self, inputs: int) -> Choices:
+        """Return the decisions with only the first inputs."""
+        return replace(self, inputs=self.inputs[:, :inputs])
 
 
 def joined(tables: Sequence[Choices]) -> Choices:

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.policies.arrays import ArraysPolicy, load_arrays
+from burnish.policies.columns import columns_of, with_columns
 from burnish.policies.native import native_network
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
 
 ACTIONS: Final = ("evict",)
 INPUTS: Final = tuple(_native.eviction_input_names())
 """The network's inputs for a slot; see native/eviction_network.h."""
+IS_LLVMS: Final = INPUTS[-1]
+"""The input that only this process has: whether LLVM's heuristic takes the slot."""
 
 _OF_SLOT = len(EVICTION_COLUMNS) // SLOTS  # number of features of a slot, with the mask, without progress
 _MOST = np.float32(1e6)
@@ -62,23 +65,36 @@ def slot_inputs(rows: Floats, llvms: Slots) -> tuple[Floats, Slots, Slots]:
 
 @dataclass(frozen=True, eq=False)
 class EvictionScorer:
-    """A policy of evictions."""
+    """A policy of evictions; its card names the inputs that it takes, if these are not all."""
 
     policy: ArraysPolicy
 
     def __post_init__(self) -> None:
+        taken = columns_of(self.policy) or INPUTS
         inputs = len(self.policy.encoder.mean)
-        if self.policy.actions != ACTIONS or inputs != len(INPUTS):
+        if self.policy.actions != ACTIONS or inputs != len(taken) or not {*taken} <= {*INPUTS}:
             raise InputError(
                 f"a policy of {len(self.policy.actions)} actions on {inputs} features is not a policy of "
                 f"evictions: expected the action 'evict' and {len(INPUTS)} features of a slot"
             )
 
+    @property
+    def sees_llvms(self) -> bool:
+        """True if the policy takes the slot of LLVM's heuristic as an input."""
+        return IS_LLVMS in (columns_of(self.policy) or INPUTS)
+
+    @cached_property
+    def of_all_inputs(self) -> ArraysPolicy:
+        """The same policy on all INPUTS."""
+        spread = with_columns(self.policy, INPUTS)
+        assert isinstance(spread, ArraysPolicy)
+        return spread
+
     def scores(self, rows: Floats, llvms: Slots) -> Floats:
         """Return float32[N, 33] for float32[N, 661] and int64[N]; -inf for slots that the mask forbids."""
         inputs, decision, slot = slot_inputs(rows, llvms)
         found = np.full((len(rows), SLOTS), -np.inf, dtype=np.float32)
-        found[decision, slot] = self.policy.head(self.policy.encoder(inputs))[:, 0]
+        found[decision, slot] = self.of_all_inputs.head(self.of_all_inputs.encoder(inputs))[:, 0]
         return found
 
     @cached_property
@@ -88,7 +104,7 @@ class EvictionScorer:
         Raises:
             InputError: the shapes of the policy's arrays do not match, or a weight is not finite.
         """
-        return _native.EvictionNetwork(native_network(self.policy))
+        return _native.EvictionNetwork(native_network(self.of_all_inputs))
 
 
 def load_scorer(path: Path) -> EvictionScorer:

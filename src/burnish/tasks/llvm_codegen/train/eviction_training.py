@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import SCORE
 from burnish.policies.arrays import ArraysPolicy
+from burnish.policies.columns import COLUMNS
 from burnish.tasks.llvm_codegen.objectives import SPILL_COST
 from burnish.tasks.llvm_codegen.policy.allocating import (
     AllocatedModule,
@@ -39,7 +40,7 @@ from burnish.tasks.llvm_codegen.policy.allocating import (
     costs_under,
     joined,
 )
-from burnish.tasks.llvm_codegen.policy.scorer import ACTIONS, INPUTS
+from burnish.tasks.llvm_codegen.policy.scorer import ACTIONS, INPUTS, IS_LLVMS
 from burnish.tasks.llvm_codegen.session import CodegenOptions
 from burnish.tasks.llvm_codegen.train.eviction_learners import (
     EvictionCloningConfig,
@@ -71,6 +72,7 @@ class EvictionPlan:
     evolution: EvictionEvolutionConfig = field(default_factory=EvictionEvolutionConfig)
     fewest_decisions: int = 8  # modules with fewer, or more than `most_decisions`, are not used
     most_decisions: int = 20_000
+    sees_llvms: bool = True  # whether the slot of LLVM's heuristic is an input, as only burnish has it
 
 
 KINDS = ("eviction-cloning", "eviction-ppo", "eviction-evolution")
@@ -104,10 +106,11 @@ class EvictionTraining(ConfiguredTraining):
         if not self.modules or not self.held:
             self.compilers.close()
             raise InputError(f"{config.name}: in no module of programs, or of validation, LLVM evicts enough")
-        self.taught = joined([one.llvms.choices for one in self.modules])
+        self.inputs = INPUTS if plan.sees_llvms else INPUTS[: INPUTS.index(IS_LLVMS)]
+        self.taught = joined([one.llvms.choices for one in self.modules]).seen(len(self.inputs))
         self.iterations = self.compiles = 0
         with seeded_torch(config.run.seed, 0):
-            encoder = MLP(from_table(MLPConfig, _layers(config), f"{config.name}: network"), len(INPUTS))
+            encoder = MLP(from_table(MLPConfig, _layers(config), f"{config.name}: network"), len(self.inputs))
             encoder.standardize(list(self.taught.inputs))
             self.policy = Policy(encoder, ACTIONS, critic="none")
         rate = plan.ppo.learning_rate if self.kind == "eviction-ppo" else plan.cloning.learning_rate
@@ -135,7 +138,7 @@ class EvictionTraining(ConfiguredTraining):
         plan, seed = self.plan.ppo, self.config.run.seed
         played = self._next(plan.modules)
         seeds = rng.integers(2**62, size=(len(played), plan.samples)).tolist()
-        actor = to_arrays(self.policy)
+        actor = self._actor()
         calls = [(one, actor, drawn) for one, row in zip(played, seeds, strict=True) for drawn in row]
         found = list(self.compilers.each(allocate, calls))
         self.compiles += len(calls)
@@ -145,6 +148,7 @@ class EvictionTraining(ConfiguredTraining):
             return {"reward": math.nan}
         llvms = [played[i].llvms.costs for i in kept]
         choices, gains, reward = advantages([whole[i] for i in kept], llvms, plan.most_reward)
+        choices = choices.seen(len(self.inputs))
         with seeded_torch(seed, self.iterations):
             return {"reward": reward, **improve(self.policy, self.optimizer, (choices, gains), plan, rng)}
 
@@ -176,7 +180,10 @@ class EvictionTraining(ConfiguredTraining):
 
     def _arrays_of(self, weights: torch.Tensor) -> ArraysPolicy:
         nn.utils.vector_to_parameters(weights, self.policy.parameters())
-        return to_arrays(self.policy)
+        return self._actor()
+
+    def _actor(self) -> ArraysPolicy:
+        return replace(to_arrays(self.policy), card={COLUMNS: list(self.inputs)})
 
     def _next(self, count: int) -> list[AllocatedModule]:
         turn = self.iterations - self.plan.cloning.epochs
@@ -186,7 +193,7 @@ class EvictionTraining(ConfiguredTraining):
 
     def validate(self) -> Mapping[str, float]:
         """Return LLVM's spill cost over the policy's: the geometric mean over modules, and for the sums."""
-        found = self.compilers.each(costs_under, [(one, [to_arrays(self.policy)]) for one in self.held])
+        found = self.compilers.each(costs_under, [(one, [self._actor()]) for one in self.held])
         llvms, costs = [], []
         for one, rows in zip(self.held, found, strict=True):
             if rows:
@@ -229,7 +236,7 @@ class EvictionTraining(ConfiguredTraining):
         described = {
             "kind": "evictions",
             **self.described(),
-            "columns": list(INPUTS),
+            COLUMNS: list(self.inputs),
         }
         path = export_policy(actor, folder, described)
         return path, {

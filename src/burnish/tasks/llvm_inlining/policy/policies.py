@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +10,8 @@ from numpy.typing import NDArray
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
+from burnish.evaluation.against import Against
 from burnish.evaluation.importance import FeatureImportance
-from burnish.evaluation.intervals import bootstrap_interval
 from burnish.policies.answer import PolicyFile
 from burnish.policies.choose import ActionPolicy
 from burnish.tasks.llvm_inlining.observations import (
@@ -27,37 +25,6 @@ from burnish.tasks.llvm_inlining.observations import (
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, observations_of
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits, Worker
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Against:
-    """The result of a policy's answers in one module, without search."""
-
-    program: str
-    heuristic: float  # cost under LLVM's own answers
-    policy: float  # cost under the policy's answers
-    questions: int  # number of questions that the policy answered
-    others: int  # number of answers that differ from the heuristic's
-
-    @property
-    def ratio(self) -> float:
-        """The heuristic's cost over the policy's; above 1, the policy is better."""
-        return self.heuristic / self.policy
-
-
-@dataclass(frozen=True)
-class AgainstAll:
-    """Summary over modules: the geometric mean of the ratios, with its bootstrap interval."""
-
-    modules: int
-    ratio: float
-    low: float
-    high: float
-    total: float  # ratio of the summed costs
-    better: int  # modules in which the policy is better
-    worse: int
 
 
 def against_heuristic(
@@ -85,27 +52,6 @@ def against_heuristic(
 def _others(session: Sandbox) -> int:
     rows = np.asarray(session.observe("questions"))
     return int((rows[:, WOULD] != rows[:, INLINED]).sum())
-
-
-def summary_of(rows: Sequence[Against], *, seed: int = 0) -> AgainstAll:
-    """Return the summary over modules.
-
-    Raises:
-        InputError: there are no modules.
-    """
-    if not rows:
-        raise InputError("no module in which LLVM asks; nothing to compare")
-    logs = [math.log(row.ratio) for row in rows]
-    low, high = bootstrap_interval(logs, [(value, value) for value in logs], CONFIDENCE, seed=seed)
-    return AgainstAll(
-        len(rows),
-        math.exp(math.fsum(logs) / len(logs)),
-        math.exp(low),
-        math.exp(high),
-        sum(row.heuristic for row in rows) / sum(row.policy for row in rows),
-        sum(row.ratio > 1 for row in rows),
-        sum(row.ratio < 1 for row in rows),
-    )
 
 
 def permutation_importance(

@@ -19,13 +19,7 @@ from torch import nn
 from burnish.core.errors import InputError
 from burnish.learning.agents.learner import check_ranges, descend, generator, seeded_torch
 from burnish.learning.agents.policy import Policy
-from burnish.tasks.llvm_inlining.observations import (
-    FEATURES,
-    HEURISTIC_ANSWER,
-    INLINED,
-    INLINING_FEATURES,
-    WOULD,
-)
+from burnish.tasks.llvm_inlining.observations import FEATURES, INLINED, WOULD
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions
 
 
@@ -52,15 +46,10 @@ class Judged:
     """N questions for which both answers were tried."""
 
     features: NDArray[np.int64]  # [N, 38]
-    heuristic: NDArray[np.int64]  # [N, 5]
     gains: NDArray[np.float64]  # [N]: scaled gain of inlining over leaving, with the margin
 
     def __len__(self) -> int:
         return len(self.gains)
-
-    def observation(self, i: int) -> dict[str, NDArray[np.int64]]:
-        """Return a question as an environment observes it."""
-        return {INLINING_FEATURES: self.features[i], HEURISTIC_ANSWER: self.heuristic[i]}
 
 
 def judged(tables: Sequence[Decisions], margin: float) -> Judged:
@@ -76,8 +65,7 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
     # A change is the additional cost of the other answer.
     more = np.where(rows[:, INLINED] == 1, changes, -changes)
     gains = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
-    asked = np.ones((len(rows), 1), dtype=np.int64)
-    return Judged(rows[:, : len(FEATURES)], np.hstack([asked, rows[:, WOULD:INLINED]]), gains)
+    return Judged(rows[:, : len(FEATURES)], gains)
 
 
 class Fitting:
@@ -89,7 +77,7 @@ class Fitting:
         self.optimizer = torch.optim.AdamW(
             policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
-        self._batch = policy.collate([data.observation(i) for i in range(len(data))])
+        self._batch = policy.collate(list(data.features))
         self._gains = torch.tensor(data.gains, dtype=torch.float32)
 
     def fit(self, epochs: int) -> dict[str, float]:

@@ -29,12 +29,11 @@ from burnish.learning.training.standardize import standardize
 from burnish.learning.training.validation import NOTHING_YET, SCORE, Played, hold_out, measure, play_all
 from burnish.policies.choose import Actor
 from burnish.search.problem import Problem
-from burnish.tasks.llvm_inlining.observations import HEURISTIC_ANSWER, INLINING_FEATURES
+from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
-from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, Judged, judged
+from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, judged
 
 DECISIONS = "decisions.jsonl"
-OBSERVATION = (INLINING_FEATURES, HEURISTIC_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class AnswerValuesTraining(ConfiguredTraining):
         return Env(
             self.task,
             programs,
-            observation=OBSERVATION,
+            observation=INLINING_FEATURES,
             objective=self.objective,
             order="cycle",
             limits=self.limits,
@@ -139,7 +138,8 @@ class AnswerValuesTraining(ConfiguredTraining):
         actor.load_state_dict(policy)
         described = {
             **self.described(),
-            "observation": list(OBSERVATION),
+            "observation": INLINING_FEATURES,
+            "columns": list(FEATURES),
             "reward": "log",
             "sites": 0,
             "max_steps": None,
@@ -177,12 +177,8 @@ class AnswerValuesTraining(ConfiguredTraining):
             held = {item.program.digest for item in self.held}
             data = judged([one for digest, one in found.items() if digest not in held], self.plan.fit.margin)
             with seeded_torch(self.config.run.seed, 0):
-                encoder = build_encoder(self.config.network, self.task, OBSERVATION)
-                standardize(encoder, _observations(data))
+                encoder = build_encoder(self.config.network, self.task, INLINING_FEATURES)
+                standardize(encoder, list(data.features))
                 policy = Policy(encoder, self.task.actions, critic="none")
             self.fitting = Fitting(policy, data, self.plan.fit, seed=self.config.run.seed)
         return self.fitting
-
-
-def _observations(data: Judged) -> list[Any]:
-    return [data.observation(i) for i in range(len(data))]
