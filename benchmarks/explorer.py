@@ -87,7 +87,8 @@ TIMED_FRAMES = """async ([count, aSecond, seconds, wide]) => {
         costs.push(...news.map(([state]) => state.cost));
         window.events.onmessage({ data: JSON.stringify({
             states: news.map(([state]) => state), edges: news.map(([, edge]) => edge),
-            evaluated: costs.slice(-200), searching: true, trying: false, errors: [], left_out: 0 }) });
+            evaluated: costs.slice(-200), searching: true, trying: false,
+            errors: [], left_out: 0, titles: {} }) });
     };
     send(count);
     const work = [], intervals = [], end = performance.now() + 1000 * seconds;

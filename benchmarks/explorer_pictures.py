@@ -64,6 +64,15 @@ PICTURES = (
         ("Text", "Search"),
     ),
 )
+TRAINING = (
+    "run.iterations=100",
+    "algorithm.steps=48",
+    "validation=[{use = 'random:1000..1011:300'}]",
+    (
+        "environment.actions=['sroa<modify-cfg>', 'instcombine<no-verify-fixpoint>', 'simplifycfg', 'gvn', "
+        "'globaldce', 'early-cse<memssa>', 'adce', 'loop-rotate<no-header-duplication>', 'mergefunc']"
+    ),
+)
 
 
 @contextmanager
@@ -133,6 +142,22 @@ def draw_results(browser: Browser, out: Path) -> None:
             page.close()
 
 
+def draw_training(browser: Browser, out: Path) -> None:
+    """Write the picture of a training on random programs, which takes a few minutes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "ppo"
+        command = [str(BURNISH), "train", "smoke", "--out", str(folder), "-q"]
+        command += [word for setting in TRAINING for word in ("--set", setting)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with served([str(folder)]) as address:
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            page.goto(address)
+            expect(page.locator("#episode-rows tbody tr").first).to_be_visible()
+            settle(page)
+            save(page, out / "explorer_training.png")
+            page.close()
+
+
 def save(page: Page, path: Path) -> None:
     """Save a screenshot with COLORS colors."""
     image = Image.open(BytesIO(page.screenshot())).convert("RGB")
@@ -143,7 +168,7 @@ def save(page: Page, path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("out", nargs="?", type=Path, default=ROOT / "docs")
-    names = [*(picture.name for picture in PICTURES), "explorer_results"]
+    names = [*(picture.name for picture in PICTURES), "explorer_results", "explorer_training"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME")
     options = parser.parse_args()
     expect.set_options(timeout=PATIENCE_MS)
@@ -154,6 +179,8 @@ def main() -> None:
                 draw(browser, picture, options.out)
         if "explorer_results" in options.only:
             draw_results(browser, options.out)
+        if "explorer_training" in options.only:
+            draw_training(browser, options.out)
         browser.close()
 
 

@@ -104,8 +104,8 @@ def test_numbers_metadata_and_debug_records_are_no_changes() -> None:
 
 def test_details_are_compared_on_request() -> None:
     found = changes(BEFORE, AFTER, LISTING, details=True)
-    assert [change.name for change in found.sections] == ["", "_Z3addii"]
-    rest = {line.text for line in found.sections[0].lines if line.kind == "added"}
+    assert [change.name for change in found.sections] == ["_Z3addii", ""]
+    rest = {line.text for line in found.sections[-1].lines if line.kind == "added"}
     assert "!4 = !{i32 2}" in rest
 
 

@@ -106,18 +106,31 @@ def test_changed_features_are_named_largest_change_first(tree: StateTree) -> Non
     before, after = (tree.exploration.observe(tree.exploration.state(trace)) for trace in ((), TRACE[:1]))
     names = list(tree.exploration.task.observation().columns)
     assert found
-    for name, old, new in found:
+    for name, old, new, along in found:
         assert (before[names.index(name)], after[names.index(name)]) == (old, new)
-    ratios = [abs(new - old) / max(old, new) for _, old, new in found]
+        assert along == (old, new)
+    ratios = [abs(new - old) / max(old, new) for _, old, new, _ in found]
     assert ratios == sorted(ratios, reverse=True)
     assert not tree.features((), ())
+
+
+def test_changed_features_have_their_values_along_the_trace(tree: StateTree) -> None:
+    known, trace = tree.exploration, TRACE[:3]
+    names = list(known.task.observation().columns)
+    states = [known.state(trace[:length]) for length in range(len(trace) + 1)]
+    counts = [known.observe(state) for state in states]
+    for name, old, new, along in tree.features(trace[:-1], trace):
+        assert along == tuple(one[names.index(name)] for one in counts)
+        assert along[-2:] == (old, new)
+    assert known.observe_along(trace, "autophase", seconds=-1.0) == [None] * len(states)
 
 
 def test_rows_of_a_matrix_are_numbered() -> None:
     loops = load_task("loop_nests").observation("schedule")
     with Exploration(load_task("loop_nests"), PROGRAMS["loop_nests"]()) as exploration:
         states = exploration.root, exploration.state(("down",))
-        found = changed(loops, *(exploration.observe(state, "schedule") for state in states))
+        first, second = (exploration.observe(state, "schedule") for state in states)
+        found = changed(loops, first, second)
     assert sorted(found) == [FeatureChange("1: cursor", 1.0, 0.0), FeatureChange("2: cursor", 0.0, 1.0)]
 
 

@@ -25,6 +25,7 @@ from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import make_app
 from burnish.explorer.state_tree import StateTree
 from burnish.search import Budget
+from tests.console.test_numbers import TIMES
 from tests.explorer.conftest import CHROMIUM, MATRIX, TOKEN, serving
 from tests.explorer.test_exploration import open_fragile
 from tests.sources import program
@@ -83,6 +84,39 @@ def test_reload_and_a_second_tab_keep_their_states(browser: Browser, address: st
     expect(first.locator("#trace a")).to_have_text([SROA], timeout=20_000)
     first.close()
     second.close()
+
+
+def test_times_are_written_as_the_console_writes_them(browser: Browser, address: str) -> None:
+    page = opened(browser, address)
+    shown = page.evaluate(
+        "async (times) => { const { duration } = await import('./values.js'); return times.map(duration); }",
+        list(TIMES),
+    )
+    assert shown == list(TIMES.values())
+    page.close()
+
+
+CALL = "_Z7area_ofPK5Shape > _ZN5GuardC2Ev #1: inline"
+
+
+def test_calls_have_demangled_names_and_their_own_as_a_tool_tip(browser: Browser) -> None:
+    exploration = Exploration(load_task("llvm_inlining"), program("classes.cpp"))
+    with (
+        closing(StateTree(exploration)) as tree,
+        serving(lambda port: make_app(tree, TOKEN, port)) as address,
+    ):
+        page = browser.new_page()
+        page.goto(f"{address}#{quote(json.dumps([CALL]))}")
+        step = page.locator("#trace a")
+        expect(step).to_have_text("area_of(Shape const*) > Guard::Guard() #1: inline", timeout=20_000)
+        expect(step).to_have_attribute("title", CALL)
+        expect(page.locator("#bytes-tab")).to_be_hidden()  # the task does not divide bytes among functions
+        expect(page.locator("#site option").last).to_have_text("area_of(Shape const*) > Guard::~Guard() #1")
+        page.locator("#site").select_option("*")
+        first = page.locator("#action-list li").first
+        expect(first.locator(".name")).to_have_text("area_of(Shape const*) > Guard::~Guard() #1: leave")
+        expect(first).to_have_attribute("title", "_Z7area_ofPK5Shape > _ZN5GuardD2Ev #1: leave")
+        page.close()
 
 
 def test_help_and_narrow_page(browser: Browser, address: str) -> None:
@@ -172,12 +206,14 @@ def test_figures_have_a_bar_for_each_step_and_the_changed_numbers(browser: Brows
     page = opened(browser, address)
     go(page, address, SROA, "early-cse", "simplifycfg")
     expect(page.locator("#figure-cost .point")).to_have_count(4)
-    page.get_by_role("tab", name="Seconds").click()
+    page.get_by_role("tab", name="Time").click()
     expect(page.locator("#figure-seconds .bar")).to_have_count(3)
     page.get_by_role("tab", name="Features").click()
     page.locator("#feature-since").select_option("start")
     alloca = page.locator("#feature-list li").filter(has_text=re.compile("^Alloca"))
-    expect(alloca).to_contain_text(re.compile(r"Alloca\d+ → \d"))
+    expect(alloca.locator(".value")).to_have_text(re.compile(r"^\d+ → \d$"))
+    line = alloca.locator("svg .line").get_attribute("points") or ""
+    assert len(line.split()) == 4
     page.locator("#observation").select_option("autophase")
     expect(page.locator("#feature-list li").first).to_be_visible()
     expect(alloca).to_have_count(0)
@@ -247,7 +283,8 @@ MANY = """async (count) => {
         states.push({ key: `state${i}`, parent, trace, cost, error: '', searched: true });
         edges.push({ from: root.key, to: `state${i}`, entry: `x${i}`, seconds: 0.1 });
     }
-    const news = { states, edges, evaluated: [], searching: false, trying: false, errors: [], left_out: 7 };
+    const idle = { evaluated: [], searching: false, trying: false, errors: [], left_out: 7, titles: {} };
+    const news = { states, edges, ...idle };
     window.events.onmessage({ data: JSON.stringify(news) });
 }"""
 
@@ -293,7 +330,7 @@ def test_dead_compiler_is_a_state_and_the_page_goes_on(browser: Browser) -> None
         expect(page.locator("#message")).to_contain_text("SIGABRT", timeout=20_000)
         expect(named(page, "gvn").locator(".measured")).to_have_text("crash")
         expect(page.locator("#tree-view .node.failed")).to_have_count(1)
-        page.get_by_role("tab", name="Seconds").click()
+        page.get_by_role("tab", name="Time").click()
         expect(page.locator("#figure-seconds .cross")).to_have_count(1)
         action(page, SROA).click()
         expect(page.locator("#trace a")).to_have_text([SROA], timeout=20_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +16,7 @@ from burnish.explorer.exploration import Exploration
 from burnish.explorer.runs import Entry, ResultFiles, TrainingRun, run_at
 from burnish.explorer.runs_server import OpenedProgram, make_runs_app
 from burnish.explorer.state_tree import StateTree
+from burnish.learning.training.track import EPISODES
 from burnish.tasks.llvm_passes import TASK
 from tests.cli.results import result_of
 from tests.explorer.conftest import TOKEN
@@ -79,6 +81,26 @@ def test_one_program_is_open_at_a_time(client: TestClient) -> None:
     closed = client.post(f"{first}api/state", json={"trace": []})
     assert closed.status_code == 410
     assert "this program is closed, since another one was opened" in closed.text
+
+
+def test_training_shows_its_episodes_and_opens_their_best_states(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"algorithm": {"name": "ppo"}}')
+    rows = [
+        replace(result_of(name, program(name).digest, "mem2reg"), baselines={"O0": 2.0, "Oz": 1.0}, cost=0.5)
+        for name in NAMES
+    ]
+    with closing(OpenedProgram(open_tree)) as opened_program:
+        app = make_runs_app(TrainingRun(tmp_path), opened_program, TOKEN, 8000)
+        client = TestClient(app, base_url=f"http://127.0.0.1:8000/{TOKEN}")
+        assert client.post("/api/run", json={}).json()["episodes"] == []
+        (tmp_path / EPISODES).write_text("".join(f"{one.to_json()}\n" for one in rows))
+        found = client.post("/api/run", json={}).json()["episodes"]
+        assert [(one["program"], one["steps"], one["cost"], one["ratio"]) for one in found] == [
+            (name, 1, 0.5, 2.0) for name in NAMES
+        ]
+        assert found[0]["reward"] == pytest.approx(math.log(4))
+        address = opened(client, found[1]["key"])
+        assert client.get(f"{address}api/program").json()["program"] == "strings.c"
 
 
 def test_program_that_is_gone_leaves_the_open_one_open(client: TestClient) -> None:

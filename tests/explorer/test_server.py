@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.registry import load_task
-from burnish.explorer import comparisons, state_tree
+from burnish.explorer import comparisons, server, state_tree
 from burnish.explorer.exploration import Exploration
 from burnish.explorer.server import PAGE, make_app
 from burnish.explorer.state_tree import StateTree
@@ -96,15 +96,29 @@ def test_of_many_sites_the_first_ones_are_listed_everywhere(
     assert found["left_out"] == len(found["sites"]) - 1
 
 
-def test_a_section_is_compared_by_name(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparisons, "MOST_COMPARED", 1)
+def test_only_the_opened_sections_travel_with_lines(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "OPENED", 1)
     body = {"since": [], "trace": [SROA]}
-    found = client.post("/api/changes", json=body).json()
-    missing = [one["name"] for one in found["sections"] if one["lines"] is None]
-    assert "multiply" in missing
+    opened, *others = client.post("/api/changes", json=body).json()["sections"]
+    assert opened["lines"] and opened["counts"]
+    assert "multiply" in {one["name"] for one in others}
+    assert {(one["lines"], one["counts"]) for one in others} == {(None, None)}
+    counts = client.post("/api/counts", json=body).json()
+    assert counts[opened["name"]] == opened["counts"]
+    assert counts.keys() == {one["name"] for one in [opened, *others]}
     (one,) = client.post("/api/changes", json=body | {"section": "multiply"}).json()["sections"]
     assert one["name"] == "multiply"
-    assert one["removed"] == sum(line[0] == "removed" for line in one["lines"]) > 0
+    assert one["counts"] == counts["multiply"]
+    assert [sum(line[0] == kind for line in one["lines"]) for kind in ("added", "removed")] == one["counts"]
+
+
+def test_of_many_sections_the_first_ones_are_counted(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparisons, "MOST_COMPARED", 1)
+    assert len(client.post("/api/counts", json={"since": [], "trace": [SROA]}).json()) == 1
 
 
 @pytest.mark.parametrize("trace", [["no-such-pass"], ["nowhere: gvn"], "gvn", [1], None])
@@ -185,7 +199,7 @@ def test_texts_and_graphs_of_the_task(client: TestClient) -> None:
 def test_changes_of_another_text(client: TestClient) -> None:
     body = {"since": [], "trace": [SROA], "text": "assembly"}
     found = client.post("/api/changes", json=body).json()
-    lines = [line for section in found["sections"] for line in section["lines"]]
+    lines = found["sections"][0]["lines"]
     assert any("%rsp" in text for _, text, *_ in lines)
 
 
@@ -260,6 +274,7 @@ def test_task_without_bytes_by_function_says_so() -> None:
     with Exploration(load_task("loop_nests"), nest) as exploration:
         tree = StateTree(exploration)
         client = TestClient(make_app(tree, TOKEN, 8000), base_url=f"http://127.0.0.1:8000/{TOKEN}")
+        assert not client.get("/api/program").json()["bytes"]
         found = client.post("/api/bytes", json={"since": [], "trace": []}).json()
         assert found == {"missing": "loop_nests-v0 does not divide bytes among functions."}
         tree.close()

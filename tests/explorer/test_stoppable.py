@@ -28,6 +28,28 @@ def test_work_is_stopped_and_may_begin_again() -> None:
         assert not work.running
 
 
+def test_failure_after_a_stop_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a call to a compiler that hung when the page was closed."""
+    printed: list[BaseException | None] = []
+    monkeypatch.setattr(threading, "excepthook", lambda found: printed.append(found.exc_value))
+    closed = threading.Event()
+
+    def hanging(ends: threading.Event) -> None:
+        closed.wait()
+        raise ValueError("read of closed file")
+
+    work = Stoppable("a search")
+    work.start(hanging)
+    work.stop(seconds=0)
+    assert work.running
+    closed.set()
+    work.wait()
+    assert (work.error, printed) == ("read of closed file", [])
+    work.start(hanging)
+    work.wait()
+    assert [str(error) for error in printed] == ["read of closed file"]
+
+
 def test_stopping_nothing_is_fine() -> None:
     work = Stoppable("a search")
     work.stop()

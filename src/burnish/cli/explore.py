@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import secrets
 import socket
 import sys
@@ -180,6 +181,7 @@ def _serve(options: argparse.Namespace, make: Callable[[str, int], Starlette]) -
         config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, lifespan="off")
         server = uvicorn.Server(config)
         app.state.ends = lambda: server.should_exit
+        gc.freeze()  # or the collector looks at all modules again and again during a long comparison
         try:
             server.run([listener])
         except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -10,13 +10,13 @@ from typing import TypeVar
 from burnish.core.action import Action
 from burnish.core.diagram import Drawing
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.listing import Listing
+from burnish.core.listing import Listing, whole
 from burnish.core.objective import Objective, Observation, parse_objective
 from burnish.core.program import Program
 from burnish.core.program_source import FileSource, ProgramSource
 from burnish.core.result import Result
 from burnish.core.session import Session
-from burnish.core.trace import Trace
+from burnish.core.trace import Trace, split_entry
 from burnish.core.validator import Behaviour, Validator
 
 Opener = Callable[[Program], Session]
@@ -42,11 +42,6 @@ class Presentation:
 
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
     former_title: str = ""  # the title of older Gymnasium ids, which stay valid
-
-    @property
-    def listing(self) -> Listing | None:
-        """The usual text in which people compare states; None if the task names no text."""
-        return self.listings[0] if self.listings else None
 
 
 @dataclass(frozen=True)
@@ -205,6 +200,21 @@ class Task:
     def label(self, baseline: str) -> str:
         """Return a baseline's label in tables and messages."""
         return self.shown.label.format(baseline)
+
+    @property
+    def listings(self) -> tuple[Listing, ...]:
+        """The texts in which people compare states, the usual one first; () if the task has no text."""
+        texts = [name for name, item in self.observations.items() if item.kind == "text"]
+        return self.shown.listings or tuple(Listing(name, whole) for name in texts[:1])
+
+    def site_title(self, site: str) -> str:
+        """Return a site's name as people read it: demangled, for example."""
+        return self.listings[0].title(site) if self.listings else site
+
+    def site_titles(self, entries: Iterable[str]) -> dict[str, str]:
+        """Return the names of a trace's sites as people read them, where these differ from the sites."""
+        sites = dict.fromkeys(split_entry(text)[0] for text in entries)
+        return {site: title for site in sites if (title := self.site_title(site)) != site}
 
     def describe(self, action: str) -> str:
         """Return a line on an action; "" if the task has none."""

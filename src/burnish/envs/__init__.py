@@ -118,7 +118,7 @@ def _check_options(options: Mapping[str, Any], *classes: type) -> None:
     """Check the names of an environment's options.
 
     Raises:
-        UnknownName: there is no such option.
+        UnknownName: an option is unknown.
     """
     parameters = {name for one in classes for name in inspect.signature(one).parameters}
     known = sorted(parameters - {"task", "programs", "options"})

@@ -530,7 +530,7 @@ def check_task(
 
     Raises:
         BrokenContract: a check failed; the message names the task, the check and the difference.
-        UnknownName: there is no such check.
+        UnknownName: the check is unknown.
     """
     case = Case(task, programs, steps, noise)
     found: dict[str, str] = {}

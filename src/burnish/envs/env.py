@@ -112,7 +112,7 @@ class Env(gymnasium.Env[Any, int]):
             render_mode: "ansi": render() returns the state's digest, its cost and the trace as text.
 
         Raises:
-            InputError: there is no program, one is in another language, or the weights do not fit.
+            InputError: `programs` is empty, a program is in another language, or the weights do not fit.
             UnknownName: no such observation, objective, reward, baseline, action or order.
         """
         self._arguments = {name: value for name, value in locals().items() if name != "self"}

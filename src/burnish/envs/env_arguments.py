@@ -42,7 +42,7 @@ def check_reset_options(options: Any, known: tuple[str, ...] = RESET_OPTIONS) ->
     """Return the options of reset() as a dictionary.
 
     Raises:
-        UnknownName: there is no such option.
+        UnknownName: an option is unknown.
         InputError: the options are not a dictionary.
     """
     if options is None:

@@ -67,7 +67,7 @@ class ProgramSampler:
         """Return a program by its name; a Program is returned as it is.
 
         Raises:
-            InputError: there is no program of that name, or programs are made by a function.
+            InputError: no program has that name, or programs are made by a function.
         """
         if isinstance(name, Program):
             return name

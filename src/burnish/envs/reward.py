@@ -105,7 +105,7 @@ def failure_rewards(given: FailureReward) -> Callable[[CompilerCrash], float]:
 
     Raises:
         InputError: `given` is neither a number nor a mapping.
-        UnknownName: there is no such class.
+        UnknownName: the class of failures is unknown.
     """
     if not isinstance(given, Mapping):
         if not isinstance(given, int | float):

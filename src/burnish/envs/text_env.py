@@ -72,9 +72,8 @@ class TextEnv(gymnasium.Env[str, str]):
         Raises:
             InputError, UnknownName: see Env.
         """
-        self._listing = task.shown.listing
-        texts = [name for name, item in task.observations.items() if item.kind == "text"]
-        shown = observation or (self._listing.observation if self._listing else next(iter(texts), None))
+        self._listing = next(iter(task.listings), None)
+        shown = observation or (self._listing.observation if self._listing else None)
         self._observation = task.observation(shown)
         if not isinstance(illegal_reward, int | float):
             raise InputError(f"illegal_reward={illegal_reward!r}: expected a number, such as -0.1")

@@ -54,7 +54,7 @@ class SectionChange:
 class Changes:
     """The differences of two texts."""
 
-    sections: tuple[SectionChange, ...]  # in the order of the second text; removed ones last
+    sections: tuple[SectionChange, ...]  # in the order of the second text; the rest and removed ones last
     unchanged: int  # sections
     hidden: int = 0  # sections of the language's library that were not compared
 
@@ -97,7 +97,7 @@ def section_changes(
     )
     hidden = len({one.name for found in (first, second) for one in found if one.library and not library})
     found: list[SectionChange] = []
-    for name, section in after.items():
+    for name, section in sorted(after.items(), key=lambda item: not item[0]):
         if name not in before:
             found.append(_whole(section, "added"))
         elif most is not None and len(found) >= most and differ(before[name], section, renumbered):

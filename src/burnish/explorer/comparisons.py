@@ -50,10 +50,12 @@ class Comparisons:
         details: bool = False,
         library: bool = True,
         section: str | None = None,
+        most: int | None = None,
     ) -> Changes:
         """Compare the states after two traces by a text, by default the usual one.
 
-        Of more than MOST_COMPARED changed sections, the lines are unknown: ask for each `section` by name.
+        Of more changed sections than `most`, by default MOST_COMPARED, the lines are unknown: ask for each
+        `section` by name.
 
         Raises:
             InputError: the task has no such listing.
@@ -66,7 +68,8 @@ class Comparisons:
             found = self._sections(trace, listing, details)
             both.append([one for one in found if section in (None, one.name)])
             self.site_costs(trace)  # while the session is open: to open it again, the trace is replayed
-        return section_changes(both[0], both[1], listing.renumbered, library=library, most=MOST_COMPARED)
+        most = MOST_COMPARED if most is None else most
+        return section_changes(both[0], both[1], listing.renumbered, library=library, most=most)
 
     def picture(
         self, first: Trace, second: Trace, name: str, section: str = "", *, library: bool = True
@@ -78,7 +81,9 @@ class Comparisons:
             CompilerCrash: graphviz fails.
         """
         drawing = self.drawing(name)
-        listing = next((one for one in self._known.listings if one.observation == drawing.observation), None)
+        listing = next(
+            (one for one in self._known.task.listings if one.observation == drawing.observation), None
+        )
         texts = [self._text(trace, drawing.observation) for trace in (first, second)]
         both = [drawing.diagram(text, section) for text in texts]
         if not library and not drawing.by_section:
@@ -119,7 +124,7 @@ class Comparisons:
     def library(self, first: Trace, second: Trace) -> set[str]:
         """Return the names of the library's functions in two states."""
         found = set[str]()
-        for listing in self._known.listings[:1]:
+        for listing in self._known.task.listings[:1]:
             for trace in (first, second):
                 found |= {one.name for one in self._sections(trace, listing) if one.library}
         return found
@@ -128,17 +133,13 @@ class Comparisons:
         """Return the sites' costs after a trace; {} if sites have no costs of their own."""
         return self._known.site_costs(self._known.state(trace), objective or self._goal.name)
 
-    def title(self, site: str) -> str:
-        """Return a site's name as people read it."""
-        return self._known.listings[0].title(site) if self._known.listings else site
-
     def _listing(self, text: str) -> Listing:
-        known = {one.observation: one for one in self._known.listings}
+        known = {one.observation: one for one in self._known.task.listings}
         if not known:
             raise InputError(f"{self._known.task.id} has no text observation to compare states by")
         if text and text not in known:
             raise InputError(f"states are not compared by {text!r}; expected {' or '.join(known)}")
-        return known[text] if text else self._known.listings[0]
+        return known[text] if text else self._known.task.listings[0]
 
     def _sections(self, trace: Trace, listing: Listing, details: bool = False) -> Sequence[Section]:
         key = (self._known.state(trace).digest, listing.observation, details)

@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction, InputError, NotMeasurable
-from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.reduce import Reduced
@@ -39,6 +38,8 @@ from burnish.workers.worker import Limits, Worker
 
 GROWN = 12  # most traces of a search that become states: each is replayed, so more would take long
 TEXTS = 12  # most texts that are kept: of a large module, a text has several megabytes
+ARRAYS = 500  # most observations along traces that are kept, each of a few hundred numbers
+ALONG_SECONDS = 2.0  # for the observations along a trace
 SITE_COSTS = 200  # most tables of sites' costs that are kept
 METHOD = "explorer"  # the method in results of explorations
 
@@ -109,6 +110,7 @@ class Exploration(AbstractContextManager["Exploration"]):
         self._lock = threading.RLock()
         self._costs: dict[tuple[str, str], float] = {}  # by state and exact objective
         self._observed: Recent[tuple[str, str], str] = Recent(TEXTS)  # texts, by state and observation
+        self._arrays: Recent[tuple[str, str], Observed] = Recent(ARRAYS)  # the same, of numbers
         self._site_costs: Recent[tuple[str, str], Mapping[str, float]]  # by state and objective
         self._site_costs = Recent(SITE_COSTS)
         self._measuring = threading.Lock()  # of baselines, which have a worker process of their own
@@ -122,12 +124,6 @@ class Exploration(AbstractContextManager["Exploration"]):
     def close(self) -> None:
         """End the worker process."""
         self._sandboxes.close()
-
-    @property
-    def listings(self) -> tuple[Listing, ...]:
-        """The texts in which people compare the task's states, the usual one first; () if it has no text."""
-        texts = [name for name, item in self.task.observations.items() if item.kind == "text"]
-        return self.task.shown.listings or tuple(Listing(name, whole) for name in texts[:1])
 
     def state(self, trace: Trace) -> State:
         """Return the state after a trace; its unknown states and edges are added to the tree.
@@ -200,6 +196,39 @@ class Exploration(AbstractContextManager["Exploration"]):
             if isinstance(seen, str) and not item.noisy:
                 self._observed.put(key, seen)
             return seen
+
+    def observe_along(self, trace: Trace, name: str, seconds: float = ALONG_SECONDS) -> list[Observed | None]:
+        """Return an observation of the program and after each entry of a trace: [1 + len(trace)].
+
+        What is unknown after `seconds` stays None. Other threads may work between two entries.
+
+        Raises:
+            CompilerCrash, IllegalAction, UnknownName: the trace or the observation is not this task's.
+        """
+        name = self.task.observation(name).name
+        ends, found = time.monotonic() + seconds, list[Observed | None]()
+        with self._lock:
+            digests = self._sandboxes.digests(trace)
+            known = [self._arrays.get((digest, name)) for digest in digests]
+            if all(seen is not None for seen in known):
+                return list(known)
+            self._sessions_ready()
+            session = self._sandboxes.session(()).fork()
+        try:
+            for digest, text in zip(digests, ("", *trace), strict=True):
+                if time.monotonic() > ends:
+                    break
+                with self._lock:
+                    if text:
+                        session.apply_entry(text)
+                    if (seen := self._arrays.get((digest, name))) is None:
+                        seen = session.observe(name)
+                        self._arrays.put((digest, name), seen)
+                found.append(seen)
+        finally:
+            with self._lock:
+                session.close()
+        return [*found, *known[len(found) :]]
 
     def cost(self, state: State, objective: str | None = None) -> float:
         """Return the cost of a state; noisy costs are measured each time.

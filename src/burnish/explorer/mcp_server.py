@@ -195,10 +195,9 @@ class Tools:
             task = opened.exploration.task
         shown = legal[PAGE * (page - 1) : PAGE * page]
         named = [name for name in sites if name][:PAGE]
-        title = task.shown.listing.title if task.shown.listing else str
         return {
             "sites": named,
-            "titles": {name: title(name) for name in named if title(name) != name},
+            "titles": {name: title for name in named if (title := task.site_title(name)) != name},
             "site_count": sum(map(bool, sites)),
             "entries": [
                 {"entry": one.entry, "effect": task.describe(task.actions[one.index])} for one in shown
@@ -228,7 +227,7 @@ class Tools:
         """
         with self._using(program, state) as (opened, found):
             exploration = opened.exploration
-            listing = exploration.task.shown.listing
+            listing = next(iter(exploration.task.listings), None)
             default = listing.observation if listing else None
             what = exploration.task.observation(observation or default)
             old = exploration.observe(_known(exploration, since), what.name) if since else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from burnish.core.task import Task
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import ROWS, SETTINGS, read_settings
 from burnish.files import parse_json_lines, read_text
-from burnish.learning.training.track import LOG
+from burnish.learning.training.track import EPISODES, LOG
 
 CONFIG = "config.json"
 CARDS = "*.card.json"
@@ -42,8 +43,14 @@ class TrainingRun:
 
     @property
     def stamp(self) -> Stamp:
-        """A value that changes with the configuration and the card."""
-        return _stamp([self.folder / CONFIG, *sorted(self.folder.glob(CARDS))])
+        """A value that changes with the configuration, the episodes and the card."""
+        return _stamp([self.folder / CONFIG, self.folder / EPISODES, *sorted(self.folder.glob(CARDS))])
+
+    @property
+    def episodes(self) -> ResultFiles:
+        """The episodes of the last validation; without files where the training writes none."""
+        file = self.folder / EPISODES
+        return ResultFiles(self.folder, (file,) if file.is_file() else ())
 
     def config(self) -> dict[str, Any]:
         """Return the configuration; {} before the training has written it."""
@@ -258,6 +265,7 @@ def summary(entry: Entry) -> dict[str, Any]:
         "file": entry.file.name,
         "program": found.program,
         "objective": found.objective,
+        "unit": _unit(entry, found.objective),
         "method": found.method,
         "budget": found.budget,
         "seed": found.seed,
@@ -281,29 +289,42 @@ def summary(entry: Entry) -> dict[str, Any]:
     return line | {"ratio": ratio, "reference": reference, "verified": verified, "error": ""}
 
 
+def episode(entry: Entry) -> dict[str, Any]:
+    """Return the episode of a training on one program as a line of the page's table."""
+    line = summary(entry)
+    start = next(iter(entry.found.baselines.values())) if isinstance(entry.found, Result) else None
+    line["reward"] = math.log(start / line["cost"]) if start and line["cost"] else None
+    return {name: line[name] for name in ("key", "program", "steps", "cost", "unit", "ratio", "reward")}
+
+
 def details(entry: Entry) -> dict[str, Any]:
     """Return the trace, the baselines and the checks of a result, which its line in the table leaves out."""
     found = entry.found
     if isinstance(found, Row):
         baselines = {found.reference: found.reference_cost}
         beside: dict[str, Any] = {
-            name: {"reference": one, "result": other} for name, (one, other) in found.beside.items()
+            name: {"unit": _unit(entry, name), "reference": one, "result": other}
+            for name, (one, other) in found.beside.items()
         }
         own: dict[str, Any] = {"curve": found.curve, "checks": found.checks, "machine": found.machine}
     else:
         baselines = dict(found.baselines)
         beside = {
-            name: {"reference": costs.get(_reference(entry)), "result": costs.get("result")}
+            name: {
+                "unit": _unit(entry, name),
+                "reference": costs.get(_reference(entry)),
+                "result": costs.get("result"),
+            }
             for name, costs in found.beside.items()
         }
         own = {"curve": (), "checks": found.verified, "toolchain": dict(found.toolchain)}
         own["source"] = found.source
-    unit = ""
+    titles = dict[str, str]()
     with suppress(BurnishError):
-        unit = entry.task().objective(found.objective).unit
+        titles = entry.task().site_titles(found.trace)
     return own | {
         "trace": found.trace,
-        "unit": unit,
+        "titles": titles,
         "evaluations": found.evaluations,
         "baselines": [[_label(entry, name), cost] for name, cost in baselines.items()],
         "beside": beside,
@@ -318,6 +339,13 @@ def _verified(valid: bool, checks: Sequence[str]) -> str:
 def _reference(entry: Entry) -> str:
     with suppress(BurnishError):
         return entry.task().reference
+    return ""
+
+
+def _unit(entry: Entry, objective: str) -> str:
+    """Return an objective's unit; "" if the task or the objective is unknown here."""
+    with suppress(BurnishError):
+        return entry.task().objective(objective).unit
     return ""
 
 

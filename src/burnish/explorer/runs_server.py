@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from burnish.core.errors import InputError
-from burnish.explorer.runs import Entry, LogReader, ResultFiles, TrainingRun, details, summary
+from burnish.explorer.runs import Entry, LogReader, ResultFiles, TrainingRun, details, episode, summary
 from burnish.explorer.server import PAGE, SECURITY, answered, explorer_routes, file_of_page, guarded
 from burnish.explorer.state_tree import StateTree
 from burnish.learning.training.track import LARGE, shown
@@ -83,7 +83,7 @@ def make_runs_app(run: TrainingRun | ResultFiles, opened: OpenedProgram, token: 
         token: See `guarded`.
         port: See `guarded`.
     """
-    pages = _Training(run) if isinstance(run, TrainingRun) else _Results(run, opened)
+    pages = _Training(run, opened) if isinstance(run, TrainingRun) else _Results(run, opened)
     routes: list[BaseRoute] = [
         Route("/", _page),
         Route("/{name}.{suffix:str}", file_of_page),
@@ -94,11 +94,18 @@ def make_runs_app(run: TrainingRun | ResultFiles, opened: OpenedProgram, token: 
 
 
 class _Training:
-    def __init__(self, run: TrainingRun) -> None:
-        self._run = run
+    def __init__(self, run: TrainingRun, opened: OpenedProgram) -> None:
+        self._run, self._opened = run, opened
 
     def routes(self) -> list[BaseRoute]:
-        return [Route("/api/run", answered(self.run), methods=["POST"]), Route("/api/events", self.events)]
+        return [
+            Route("/api/run", answered(self.run), methods=["POST"]),
+            Route("/api/open", answered(self.open), methods=["POST"]),
+            Route("/api/events", self.events),
+        ]
+
+    def open(self, body: dict[str, Any]) -> Any:
+        return _Results(self._run.episodes, self._opened).open(body)
 
     def run(self, body: dict[str, Any]) -> Any:
         folder = self._run.folder.resolve()
@@ -108,6 +115,7 @@ class _Training:
             "config": self._run.config(),
             "card": self._run.card(),
             "large": LARGE,
+            "episodes": list(map(episode, self._run.episodes.entries()[0])),
         }
 
     def events(self, request: Request) -> Response:

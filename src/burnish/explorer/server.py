@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, NotMeasurable
 from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.explorer.changes import Changes
 from burnish.explorer.exports import suffixes
 from burnish.explorer.features import counted
 from burnish.explorer.pictures import as_json as as_picture
@@ -34,6 +35,7 @@ PAGE = Path(__file__).parent / "page"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 HOST = "127.0.0.1"
 POLL_SECONDS = 0.2  # between two looks for new states; people see no shorter delay
+OPENED = 2  # changed functions whose lines travel at once: those that the page opens
 MOST_BYTES = 1 << 20  # of a request: the longest traces have a hundredth
 SECURITY = {
     "Cache-Control": "no-store",
@@ -126,6 +128,7 @@ class _Endpoints:
         yield "actions", self.actions
         yield "predictions", self.predictions
         yield "changes", self.changes
+        yield "counts", self.counts  # beside the changes, because they take longer
         yield "graph", self.graph
         yield "bytes", self.site_bytes
         yield "features", self.features
@@ -149,9 +152,9 @@ class _Endpoints:
                 "policy": self._tree.predictor.name,
                 "observations": counted(task),
                 "files": suffixes(task),
+                "bytes": self._tree.comparisons.objective_in_bytes is not None,
                 "texts": [
-                    {"name": one.observation, "label": one.label or one.observation}
-                    for one in self._tree.exploration.listings
+                    {"name": one.observation, "label": one.label or one.observation} for one in task.listings
                 ],
                 "graphs": [
                     {"name": name, "by_section": one.by_section, "text": one.observation}
@@ -169,10 +172,14 @@ class _Endpoints:
         }
 
     def state(self, body: dict[str, Any]) -> Any:
-        return as_json(self._tree.visit(_trace(body)))
+        trace = _trace(body)
+        return as_json(self._tree.visit(trace)) | {"titles": self._tree.exploration.task.site_titles(trace)}
 
     def actions(self, body: dict[str, Any]) -> Any:
-        found, title = self._tree.actions(_trace(body), _text(body, "site")), self._tree.comparisons.title
+        found, title = (
+            self._tree.actions(_trace(body), _text(body, "site")),
+            self._tree.exploration.task.site_title,
+        )
         return {
             "site": found.site,
             "sites": [{"name": name, "title": title(name)} for name in found.sites if name],
@@ -182,15 +189,9 @@ class _Endpoints:
         }
 
     def changes(self, body: dict[str, Any]) -> Any:
+        """Return the changed sections, the first ones with their lines, or one section with its lines."""
         first, second = _trace(body, "since"), _trace(body)
-        found = self._tree.comparisons.changes(
-            first,
-            second,
-            _text(body, "text"),
-            details=body.get("details") is True,
-            library=body.get("library") is True,
-            section=_text(body, "section") if "section" in body else None,
-        )
+        found = self._compared(body, OPENED)
         before, after = (
             self._tree.comparisons.site_costs(trace) if found.sections else {} for trace in (first, second)
         )
@@ -199,14 +200,29 @@ class _Endpoints:
                 "name": change.name,
                 "title": change.title,
                 "kind": change.kind,
-                "added": change.added,
-                "removed": change.removed,
+                "counts": [change.added, change.removed] if change.compared else None,
                 "costs": [before.get(change.name), after.get(change.name)],
-                "lines": change.lines if change.compared else None,
+                "lines": change.lines if change.compared and place < OPENED else None,
             }
-            for change in found.sections
+            for place, change in enumerate(found.sections)
         ]
         return {"sections": sections, "unchanged": found.unchanged, "hidden": found.hidden}
+
+    def counts(self, body: dict[str, Any]) -> Any:
+        """Return the numbers of added and removed lines by section, without those that are unknown."""
+        found = self._compared(body).sections
+        return {change.name: [change.added, change.removed] for change in found if change.compared}
+
+    def _compared(self, body: dict[str, Any], most: int | None = None) -> Changes:
+        return self._tree.comparisons.changes(
+            _trace(body, "since"),
+            _trace(body),
+            _text(body, "text"),
+            details=body.get("details") is True,
+            library=body.get("library") is True,
+            section=_text(body, "section") if "section" in body else None,
+            most=most,
+        )
 
     def graph(self, body: dict[str, Any]) -> Any:
         """Return the picture of a section, by default the first changed one, and all sections."""
@@ -246,7 +262,7 @@ class _Endpoints:
             "functions": [
                 {
                     "name": name,
-                    "title": compared.title(name),
+                    "title": known.task.site_title(name),
                     "bytes": [costs[0].get(name), costs[1].get(name)],
                 }
                 for name in names
@@ -305,6 +321,9 @@ class _Endpoints:
                 evaluated, last = len(costs), now
                 news = now | {
                     "states": list(map(as_json, new_states)),
+                    "titles": tree.exploration.task.site_titles(
+                        one.trace[-1] for one in new_states if one.trace
+                    ),
                     "edges": list(map(edge_as_json, new_edges)),
                     "evaluated": list(map(finite, costs)),
                 }

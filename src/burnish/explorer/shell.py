@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.console.numbers import cost_text
+from burnish.console.numbers import amount_text, quantity_text
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.texts import observed_text
 from burnish.core.trace import Trace, split_entry
@@ -79,8 +79,8 @@ class Shell:
 
     def title(self) -> str:
         """Return the program, the task and the state's cost."""
-        cost = cost_text(self.exploration.cost(self.here, self.goal.name))
-        return f"{self.exploration.program.name}  {self.exploration.task.id}  {cost} {self.goal.unit}"
+        cost = quantity_text(self.exploration.cost(self.here, self.goal.name), self.goal.unit)
+        return f"{self.exploration.program.name}  {self.exploration.task.id}  {cost}"
 
     def completions(self, line: str) -> Iterator[str]:
         """Yield the lines that begin with this one: commands, then entries; sites without their actions."""
@@ -108,7 +108,8 @@ class Shell:
 
     def _change(self, before: float) -> str:
         after = self.exploration.cost(self.here, self.goal.name)
-        return f"{cost_text(before)} -> {cost_text(after)} {self.goal.unit} ({after / before - 1:+.1%})"
+        first, second = amount_text(before, self.goal.unit), quantity_text(after, self.goal.unit)
+        return f"{first} -> {second} ({after / before - 1:+.1%})"
 
     def _go(self, state: State, trace: Trace) -> None:
         self._path = [*self._path[: len(trace)], state]
@@ -140,7 +141,7 @@ class Shell:
     def _diff(self, since: str) -> str:
         if since not in ("", "start"):
             raise InputError(f"diff {since}: expected nothing, or start")
-        if not (listings := self.exploration.listings):
+        if not (listings := self.exploration.task.listings):
             raise InputError(f"{self.exploration.task.id} has no text observation to compare states by")
         listing = listings[0]
         first = self.exploration.root if since or not self._trace else self._path[-2]
@@ -158,9 +159,9 @@ class Shell:
             self.goal.name: self.exploration.cost(self.here, self.goal.name)
         }
         baselines = self.exploration.baselines(self.goal.name)
-        lines = [f"{name}: {cost_text(cost)}" for name, cost in costs.items()]
-        label = self.exploration.task.label
-        against = [f"{label(name)} {cost_text(cost)}" for name, cost in baselines.items()]
+        task, unit = self.exploration.task, self.goal.unit
+        lines = [f"{name}: {amount_text(cost, task.objective(name).unit)}" for name, cost in costs.items()]
+        against = [f"{task.label(name)} {amount_text(cost, unit)}" for name, cost in baselines.items()]
         return "\n".join([*lines, f"{self.goal.name} of {', '.join(against)}"])
 
     def _observe(self, name: str) -> str:

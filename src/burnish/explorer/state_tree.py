@@ -142,6 +142,8 @@ class StateTree:
     def features(self, first: Trace, second: Trace, name: str = "") -> list[FeatureChange]:
         """Compare an observation of the states after two traces, by default the first of `counted`.
 
+        The changes have the values along the second trace, too.
+
         Raises:
             InputError: the task has no such array of named numbers.
         """
@@ -152,7 +154,8 @@ class StateTree:
             )
         observation = known.task.observation(name or names[0])
         before, after = (known.observe(known.state(trace), observation.name) for trace in (first, second))
-        return changed(observation, before, after)
+        along = known.observe_along(second, observation.name) if second else []
+        return changed(observation, before, after, along)
 
     def texts(self, trace: Trace) -> dict[str, str]:
         """Return the texts of the state after a trace: see texts_of."""

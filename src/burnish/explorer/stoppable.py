@@ -55,3 +55,7 @@ class Stoppable:
             work(ends)
         except BurnishError as error:
             self.error = str(error)
+        except Exception as error:
+            if not ends.is_set():
+                raise
+            self.error = str(error)  # a compiler that hung was closed under the work

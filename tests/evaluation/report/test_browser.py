@@ -116,6 +116,10 @@ def test_print_of_many_programs_is_light_readable_and_no_wider_than_the_paper(
     assert shown.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert shown.evaluate(LOW_CONTRASTS) == []
     assert shown.evaluate("document.documentElement.scrollWidth") <= 718
+    marks = shown.evaluate(
+        "Array.from(document.querySelectorAll('.strip i'), mark => getComputedStyle(mark).printColorAdjust)"
+    )
+    assert set(marks) == {"exact"}  # otherwise browsers leave the dots out
     heights = shown.evaluate("Array.from(document.querySelectorAll('#programs tr'), row => row.clientHeight)")
     assert len(heights) == 81
     assert max(heights) < 5 * min(heights)

@@ -16,13 +16,14 @@ import pytest
 import torch
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.result import Result
 from burnish.learning.training.algorithms import LEARNERS, open_training
 from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.config import Config, Expert, Source, config_of, read_config, shipped
 from burnish.learning.training.expert import DEMONSTRATIONS
 from burnish.learning.training.learning import PolicyTraining
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
-from burnish.learning.training.track import LOG, TIMES, read_log
+from burnish.learning.training.track import EPISODES, LOG, TIMES, read_log
 from burnish.learning.training.validation import SCORE
 from burnish.policies.load import load_action_policy
 from tests.conftest import children
@@ -73,6 +74,25 @@ def run(config: Config, folder: Path, iterations: int | None = None) -> Training
 
 def curve(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in TIMES} for row in read_log(folder / LOG)]
+
+
+def test_episodes_of_the_last_validation_are_results(tmp_path: Path) -> None:
+    learning = open_training(small("ppo"), tmp_path, lambda text: None)
+    assert isinstance(learning, PolicyTraining)
+    try:
+        ratios = [learning.validate()[SCORE] for _ in range(2)][1:]
+    finally:
+        learning.close()
+    found = [Result.from_json(line) for line in (tmp_path / EPISODES).read_text().splitlines()]
+    assert [one.program for one in found] == [held.program.name for held in learning.held]
+    reference = learning.task.reference
+    mean = math.exp(math.fsum(math.log(one.ratio(reference)) for one in found) / len(found))
+    assert [mean] == pytest.approx(ratios)
+    for one, held in zip(found, learning.held, strict=True):
+        session = learning.task.open(held.program)
+        session.replay(one.trace)
+        assert session.measure(one.objective) == one.cost
+        session.close()
 
 
 def test_actions_that_are_left_out_are_not_learned() -> None:

@@ -13,6 +13,7 @@ from gymnasium.spaces import GraphInstance
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.walk import reached
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.learning.training.validation import (
@@ -92,12 +93,15 @@ def test_every_program_is_played_once_by_the_best_action(environments: int) -> N
     assert [item.program for item in played] == list(texts)
     assert [item.best for item in played] == [1, 1, 1, 3, 1]
     assert [item.reference for item in played] == [2, 6, 2, 9, 2]
+    for item in played:
+        assert reached(TASK.open(counters(item.program)), item.trace).measure("total") == item.best
     assert set(actor.batches) == {1}  # what comes out does not depend on the others
 
 
 def test_the_best_state_on_the_way_counts() -> None:
     (played,) = play_all(Last(), held("a=4"), make, 1)
     assert (played.best, played.last, played.ratio) == (5, 9, 2 / 5)
+    assert played.trace == ()
 
 
 def test_an_objective_of_the_end_is_measured_there() -> None:

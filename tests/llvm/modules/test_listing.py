@@ -49,6 +49,12 @@ _main:                                  ; @main
 """
 
 
+def test_sites_are_read_without_mangled_names() -> None:
+    assert LISTING.title("_Z3addii > _ZN5GuardC2Ev #2") == "add(int, int) > Guard::Guard() #2"
+    assert ASSEMBLY.title("_Z3addii.part.0") == "add(int, int) [clone .part.0]"
+    assert LISTING.title("main > printf #1") == "main > printf #1"
+
+
 def test_assembly_is_its_functions_without_noise() -> None:
     data, add = assembly_sections(ELF, details=False)
     assert (add.name, add.title, add.library) == ("_Z3addii", "add(int, int)", False)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +172,16 @@ def test_miscompiled_program_ends_the_episode() -> None:
     env = Env(TASK, wrong, objective="text-bytes", max_steps=2)  # nobody runs it
     env.reset()
     env.close()
+
+
+def test_program_and_processor_are_observed() -> None:
+    with closing(Env(TASK, [runnable("1000"), program("behave.c")], order="cycle")) as env:
+        seen = []
+        for _ in range(2):
+            env.reset()
+            seen.append(int(env.observe("runnable")[0]))
+        processor = json.loads(env.observe("cpu"))
+    assert seen == [1, 0]
+    assert processor["cores"] == len(os.sched_getaffinity(0))
+    assert processor["target"] == "x86-64"
+    assert all(size >= 1024 for size in processor["caches"].values())

@@ -148,9 +148,25 @@ def write_report(
         "date": f"{measured:%Y-%m-%d %H:%M} UTC",
         "machine": ", ".join(sorted({row.machine for row in rows} - {""})) or "unknown",
     }
-    page = report_page(rows, settings, pictures, notes=notes, origin=origin, confidence=confidence)
+    page = report_page(
+        rows,
+        settings,
+        pictures,
+        notes=notes,
+        origin=origin,
+        confidence=confidence,
+        unit=_unit(rows[0], settings),
+    )
     write_atomically(folder / REPORT, page.encode())
     return folder / REPORT
+
+
+def _unit(row: Row, settings: Mapping[str, Any]) -> str:
+    """Return the unit of a row's costs; "" if its task or objective is unknown."""
+    try:
+        return load_task(settings["task"]).objective(row.objective).unit
+    except InputError:
+        return ""
 
 
 def _labelled(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Row]:

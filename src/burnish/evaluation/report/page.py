@@ -54,6 +54,7 @@ def report_page(
     notes: Sequence[str] = (),
     origin: Mapping[str, str] | None = None,
     confidence: float = CONFIDENCE,
+    unit: str = "",
 ) -> str:
     """Return the report as an HTML document.
 
@@ -64,6 +65,7 @@ def report_page(
         notes: Further notes, a paragraph each.
         origin: Texts by their names, such as the command and the date.
         confidence: The confidence of the intervals.
+        unit: The unit of the costs.
     """
     import jinja2
     from markupsafe import Markup
@@ -79,7 +81,7 @@ def report_page(
         tables.append(groups_table("language", languages))
     if len({row.project for row in rows}) > 1:
         tables.append(groups_table("project", summarise(rows, confidence=confidence, by_project=True)))
-    tables.append(programs_table(rows))
+    tables.append(programs_table(rows, unit))
     style, script = ((DATA / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     return environment.get_template("page.html").render(
         style=Markup(style),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from burnish.console.numbers import TIMES, seconds_text
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.objective import Objective
 from burnish.core.session import Session
@@ -61,12 +62,12 @@ class SearchGraph:
         if not math.isfinite(cost):
             return above
         change = 100 * (cost / self.reference - 1)
-        return f"{_figure(cost)} {self.unit} ({change:+.1f} %)", *above
+        return f"{_quantity(cost, self.unit)} ({change:+.1f} %)", *above
 
     @property
     def note(self) -> str:
         """An explanation of the figures, and the number of traces that are not shown."""
-        lines = [f"percentages: change from the reference, {_figure(self.reference)} {self.unit}"]
+        lines = [f"percentages: change from the reference, {_quantity(self.reference, self.unit)}"]
         if self.exceeded:
             lines.append("dashed: exceeds a limit, which is named below the cost")
         if self.left_out:
@@ -180,6 +181,10 @@ def _figure(value: float) -> str:
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def _quantity(cost: float, unit: str) -> str:
+    return seconds_text(cost) if unit in TIMES else f"{_figure(cost)} {unit}"
 
 
 def _figure_above(value: float, limit: float) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from burnish.console.numbers import cost_text
+from burnish.console.numbers import amount_text, seconds_text
 from burnish.evaluation.report.labels import distinct_labels, places
 from burnish.evaluation.rows import Row
 from burnish.evaluation.statistics import Mean, Summary, all_pairs, summarise
@@ -119,9 +119,9 @@ def more_table(rows: Sequence[Row], confidence: float) -> Table:
     columns = [METHOD, BUDGET, BY_PROJECT, GUARDED, INTERVAL, TOTAL]
     columns += [Column("guarded total", "the total if the reference is kept where nothing better was found")]
     columns += [Column("better, %", "share of the programs with a lower cost than the reference's")]
-    columns += [Column("seconds", "mean time of a search, from the program's bytes to the trace")]
+    columns += [Column("time", "mean time of a search, from the program's bytes to the trace")]
     columns += [Column("evaluations", "mean number of evaluated traces for a program")]
-    columns += [Column("overrun, s", "most seconds beyond the budget")]
+    columns += [Column("overrun", "most time beyond the budget")]
     ranked = _ranked(summarise(rows, confidence=confidence))
     ratios = [one for item in ranked for one in (item.guarded.ratio, item.total, item.guarded_total)]
     count = places(ratios)
@@ -135,9 +135,9 @@ def more_table(rows: Sequence[Row], confidence: float) -> Table:
             _ratio(item.total, count),
             _ratio(item.guarded_total, count),
             Cell(f"{100 * item.share_better:.0f}", item.share_better),
-            Cell(f"{item.seconds:.2f}", item.seconds),
+            _time(item.seconds),
             Cell(f"{item.evaluations:.0f}", item.evaluations),
-            Cell(f"{item.overrun:.2f}", item.overrun),
+            _time(item.overrun),
         ]
         for item in ranked
     ]
@@ -193,8 +193,8 @@ def groups_table(by: str, summaries: Sequence[Summary]) -> Table:
     return Table(f"{by.capitalize()}s", columns, cells)
 
 
-def programs_table(rows: Sequence[Row]) -> Table:
-    """Return a line for each row."""
+def programs_table(rows: Sequence[Row], unit: str = "") -> Table:
+    """Return a line for each row; `unit` is the costs'."""
     columns = [
         Column("program"),
         METHOD,
@@ -203,7 +203,7 @@ def programs_table(rows: Sequence[Row]) -> Table:
         Column("cost", f"{rows[0].objective} of the method's result, measured after the replay"),
         Column("ratio", "the reference's cost / the method's cost"),
         Column("evaluations", "number of evaluated traces"),
-        Column("seconds", "time of the search, from the program's bytes to the trace"),
+        Column("time", "time of the search, from the program's bytes to the trace"),
         Column("trace", "number of entries, which opens to show them; or the failure", has_texts=True),
     ]
     names = list(dict.fromkeys(row.program for row in rows))
@@ -214,11 +214,11 @@ def programs_table(rows: Sequence[Row]) -> Table:
             Cell(labels[row.program], title=row.program),
             Cell(row.method),
             Cell(row.budget),
-            _cost(row.reference_cost),
-            Cell("failed", row.counted_cost) if row.cost is None else _cost(row.cost),
+            _cost(row.reference_cost, unit),
+            Cell("failed", row.counted_cost) if row.cost is None else _cost(row.cost, unit),
             _ratio(row.ratio, count),
             _count(row.evaluations),
-            Cell(f"{row.seconds:.2f}", row.seconds),
+            _time(row.seconds),
             _trace(row),
         ]
         for row in rows
@@ -267,5 +267,9 @@ def _count(count: int) -> Cell:
     return Cell(str(count), count)
 
 
-def _cost(cost: float) -> Cell:
-    return Cell(cost_text(cost), cost)
+def _cost(cost: float, unit: str) -> Cell:
+    return Cell(amount_text(cost, unit), cost)
+
+
+def _time(seconds: float) -> Cell:
+    return Cell(seconds_text(seconds), seconds)

@@ -2,6 +2,7 @@
 
 import { $, change, element, say } from "./draw.js";
 import { after, ask, go, page } from "./state.js";
+import { exactly, learn, readable } from "./titles.js";
 
 const MOST_SHOWN = 400; // actions in the list: filter to see the others
 const ORDERS = { // the smallest value first; actions without a value keep the list's order, at the end
@@ -12,7 +13,6 @@ const ORDERS = { // the smallest value first; actions without a value keep the l
 let shown = [], chosen = 0, order = "listed";
 const items = new Map(); // by entry
 
-const titles = new Map(); // of sites
 let leftOut = 0; // sites whose actions are not listed
 
 // Asks for the actions at the chosen site; a state without this site answers with those of another one.
@@ -21,9 +21,8 @@ export async function askActions(trace, wanted) {
   if (!wanted()) return;
   [page.legal, leftOut] = [found.actions, found.left_out];
   page.predictions = { probabilities: {}, ratios: {} };
-  titles.clear();
-  for (const one of found.sites) titles.set(one.name, one.title);
-  const options = [["*", "everywhere"], ...(found.whole ? [["", "whole program"]] : []), ...titles];
+  learn(Object.fromEntries(found.sites.map((one) => [one.name, one.title])));
+  const options = [["*", "everywhere"], ...(found.whole ? [["", "whole program"]] : []), ...found.sites.map((one) => [one.name, one.title])];
   $("site").replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
   $("site").value = found.site;
   drawActions();
@@ -52,7 +51,7 @@ export function drawActions() {
   const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const site = $("site").value;
   const found = ordered(page.legal.filter((one) => {
-    const text = `${titles.get(one.site) ?? ""} ${one.entry}`.toLowerCase();
+    const text = `${readable(one.entry)} ${one.entry}`.toLowerCase();
     return words.every((word) => text.includes(word));
   }));
   shown = found.slice(0, MOST_SHOWN);
@@ -60,7 +59,7 @@ export function drawActions() {
   items.clear();
   $("action-list").replaceChildren(...shown.map((one, i) => {
     const action = one.site ? one.entry.slice(one.site.length + 2) : one.entry;
-    const name = element("span", { class: "name" }, one.site && site === "*" ? `${titles.get(one.site)}: ${action}` : action);
+    const name = element("span", { class: "name" }, one.site && site === "*" ? readable(one.entry) : action);
     const values = ["chance", "predicted", "measured"].map((kind) => element("span", { class: kind }));
     const item = element("li", { role: "option", id: `action-${i}`, "aria-selected": i === chosen }, ...values, name);
     item.addEventListener("click", () => apply(i));
@@ -87,7 +86,8 @@ function fill(item, entry) {
   item.classList.toggle("idle", Boolean(found?.idle));
   measured.textContent = !found ? "" : found.node.error ? "crash" : change(page.here.cost, found.node.cost);
   measured.className = `measured known ${!found ? "" : found.node.error ? "failed" : kind(page.here.cost, found.node.cost)}`;
-  item.title = found?.idle ? "This action changes nothing here." : found?.node.error ?? "";
+  const notes = [found?.idle ? "This action changes nothing here." : found?.node.error, exactly(entry).title];
+  item.title = notes.filter(Boolean).join("\n");
 }
 
 const kind = (before, now) => (now < before ? "better" : now > before ? "worse" : "even");

@@ -26,6 +26,19 @@ export async function compare(wanted = () => true) {
   [found, asked] = [answer, { ...both, ...more }];
   $("change-count").textContent = "";
   draw(JSON.stringify(trace) === JSON.stringify(since));
+  if (name === "changes") count().catch((error) => say(error.message));
+}
+
+// Asks for the numbers of lines of the sections that came without: to compare them takes longer than the rest.
+async function count() {
+  const drawn = found;
+  if (drawn.sections.every((section) => section.counts)) return;
+  const counts = await ask("counts", asked);
+  if (drawn !== found) return;
+  for (const section of drawn.sections) {
+    section.counts ??= counts[section.name];
+    section.count?.();
+  }
 }
 
 function draw(alone = false) {
@@ -35,12 +48,15 @@ function draw(alone = false) {
 }
 
 function drawTexts(found, alone) {
-  const sections = found.sections.filter((section) => passes(section.title)).sort((a, b) => !a.name - !b.name); // the rest is last
+  const sections = found.sections.filter((section) => passes(section.title));
   const parts = sections.map((section, i) => {
     const plus = element("span", { class: "plus" }), minus = element("span", { class: "minus" });
-    const count = () => [plus.textContent, minus.textContent] = [section.added ? `+${section.added}` : "", section.removed ? `−${section.removed}` : ""];
     const summary = element("summary", {}, section.title, plus, minus);
-    count();
+    section.count = () => {
+      const [added, removed] = section.counts ?? [];
+      [plus.textContent, minus.textContent] = [added ? `+${added}` : "", removed ? `−${removed}` : ""];
+    };
+    section.count();
     const [before, after] = section.costs;
     if (before !== null && after !== null)
       summary.append(element("span", { class: "cost" }, before === after ? `${number(after)} ${page.program.unit}` : `${number(before)} → ${number(after)} ${page.program.unit}`));
@@ -52,7 +68,7 @@ function drawTexts(found, alone) {
       details.append(place);
       try {
         if (!section.lines) Object.assign(section, (await ask("changes", { ...asked, section: section.name })).sections[0]);
-        count();
+        section.count();
         place.append(drawn(section.lines));
       } catch (error) {
         place.append(element("p", { class: "empty" }, error.message));

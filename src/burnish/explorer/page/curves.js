@@ -61,8 +61,6 @@ export function short(value, thousands = 1e4) {
   return number(value).replace("-", "−");
 }
 
-export const time = (seconds) => (seconds < 100 ? `${number(seconds)} s` : seconds < 6000 ? `${number(Math.round(seconds / 6) / 10)} min` : `${number(Math.round(seconds / 360) / 10)} h`);
-
 // The mean of each value and those before it.
 function mean(points, most) {
   let sum = 0;

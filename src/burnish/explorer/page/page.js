@@ -2,12 +2,14 @@
 
 import { applyChosen, askActions, choose, drawActions, drawEffects, filterNothing, toggleTrials } from "./actions.js";
 import { compare, prepareChanges } from "./changes.js";
-import { $, change, element, number, say } from "./draw.js";
+import { $, change, element, say } from "./draw.js";
 import { openExports } from "./exports.js";
 import { drawFigures, drawNews, startFigures } from "./figures.js";
 import { add, addEdge, addressOf, ask, go, nodes, page, pathKeys, seen, traceOf } from "./state.js";
 import { show, tabs } from "./tabs.js";
+import { learn, readable } from "./titles.js";
 import { drawTree } from "./tree.js";
+import { quantity } from "./values.js";
 
 const MOST_WAITING = 500; // edges whose states may still arrive
 
@@ -28,6 +30,7 @@ async function open() {
     if (mine !== turn) return;
     say(notice, true);
     notice = "";
+    learn(node.titles);
     add(node);
     if (node.error) {
       say(`The compiler failed: ${node.error}`);
@@ -60,7 +63,7 @@ async function minimize() {
     let next = 0;
     const left = trace.filter((entry) => (entry === kept[next] ? (next++, false) : true));
     const late = minimal ? "" : " The time ran out: perhaps more steps can be left out.";
-    notice = left.length ? `Left out ${left.length} of ${trace.length} steps: ${left.join(", ")}.${late}` : `No step can be left out.${late}`;
+    notice = left.length ? `Left out ${left.length} of ${trace.length} steps: ${left.map(readable).join(", ")}.${late}` : `No step can be left out.${late}`;
     go(kept);
   } catch (error) {
     say(error.message);
@@ -74,7 +77,8 @@ const undo = () => page.here?.trace.length && go(page.here.trace.slice(0, -1));
 function draw() {
   const start = seen.root?.cost ?? null;
   const facts = $("facts");
-  facts.replaceChildren(`${page.program.task} · `, element("b", {}, number(page.here.cost)), ` ${page.program.unit}`);
+  const [cost, ...unit] = quantity(page.here.cost, page.program.unit).split(" ");
+  facts.replaceChildren(`${page.program.task} · `, element("b", {}, cost), ` ${unit.join(" ")}`);
   for (const [label, cost] of [["the start", start], [page.program.reference, page.program.reference_cost]])
     if (cost) {
       const kind = page.here.cost < cost ? "gain" : page.here.cost > cost ? "loss" : "";
@@ -120,6 +124,7 @@ function listen() {
   const events = new EventSource(`api/events`);
   events.onmessage = (event) => {
     const news = JSON.parse(event.data);
+    learn(news.titles);
     news.states.forEach(add);
     news.edges.forEach(addEdge);
     arrived.push(...news.edges);
@@ -157,6 +162,8 @@ document.title = `${page.program.program} · burnish explore`;
 $("program").textContent = page.program.program;
 for (const place of document.querySelectorAll(".legend .reference")) place.textContent = page.program.reference;
 $("minimize").hidden = !page.program.exact;
+$("bytes-tab").hidden = !page.program.bytes;
+$("graph-tab").hidden = !page.program.graphs.length;
 startFigures();
 tabs(document.querySelector("nav"), () => page.here && drawTree());
 askBaselines().catch((error) => say(error.message));

@@ -4,6 +4,8 @@ import { draw, short } from "./curves.js";
 import { $, change, element, number, say } from "./draw.js";
 import { addressOf, ask } from "./state.js";
 import { show, tabs } from "./tabs.js";
+import { exactly, learn, readable } from "./titles.js";
+import { duration, isTime } from "./values.js";
 
 const MOST_SHOWN = 500; // rows of the table: filter to see the others
 const all = (value) => (value === null ? "" : value.toLocaleString("en"));
@@ -13,7 +15,7 @@ const COLUMNS = [
   { name: "objective", title: "Objective", kind: "wide long" },
   { name: "method", title: "Method", kind: "wide" },
   { name: "budget", title: "Budget", kind: "wide" },
-  { name: "cost", title: "Cost", kind: "number", text: (row) => (row.cost === null ? "–" : all(Number(row.cost.toPrecision(6)))) },
+  { name: "cost", title: "Cost", kind: "number", text: (row) => (row.cost === null ? "–" : isTime(row.unit) ? duration(row.cost) : all(Number(row.cost.toPrecision(6)))) },
   { name: "ratio", title: "Ratio", kind: "number", text: (row) => (row.ratio === null ? "–" : row.ratio.toFixed(3)) },
   { name: "steps", title: "Steps", kind: "number", text: (row) => (row.is_baseline ? "–" : row.fallback ? "kept" : String(row.steps)) },
   { name: "verified", title: "Verified", kind: "" },
@@ -121,20 +123,21 @@ async function choose(key) {
 
 function drawOne(row) {
   $("one-title").textContent = row.program;
-  const unit = details.unit ? ` ${details.unit}` : "";
-  const facts = [["cost", row.cost === null ? "" : `${all(row.cost)}${unit}`], [`${row.reference || "reference"} / result`, row.ratio === null ? "" : row.ratio.toFixed(4)]];
+  learn(details.titles);
+  const cost = row.cost === null ? "" : isTime(row.unit) ? duration(row.cost) : `${all(row.cost)} ${row.unit}`;
+  const facts = [["cost", cost], [`${row.reference || "reference"} / result`, row.ratio === null ? "" : row.ratio.toFixed(4)]];
   const { low, high, verdict, confidence } = details.timing;
   if (low !== undefined) facts.push(["interval", `${number(low)} to ${number(high)}${confidence ? `, ${100 * confidence} %` : ""}${verdict ? `: ${verdict}` : ""}`]);
-  facts.push(["objective", row.objective], ["method", row.method], ["budget", row.budget], ["used", `${all(row.evaluations)} evaluations, ${number(row.seconds)} s`], ["seed", String(row.seed)], ["kept", row.fallback && !row.is_baseline && `${row.fallback}: nothing better was found`], ["failure", row.error]);
+  facts.push(["objective", row.objective], ["method", row.method], ["budget", row.budget], ["used", `${all(row.evaluations)} evaluations, ${duration(row.seconds)}`], ["seed", String(row.seed)], ["kept", row.fallback && !row.is_baseline && `${row.fallback}: nothing better was found`], ["failure", row.error]);
   const list = element("dl", {});
   for (const [name, value] of facts) if (value) list.append(element("dt", {}, name), element("dd", {}, value));
   const parts = [list];
   if (details.curve.length > 1) parts.push(element("figure", { class: "chart", id: "best-so-far" }));
-  const steps = details.trace.map((entry) => element("li", {}, entry));
+  const steps = details.trace.map((entry) => element("li", exactly(entry), readable(entry)));
   parts.push(element("h3", {}, `Trace, ${steps.length} ${steps.length === 1 ? "step" : "steps"}`), steps.length ? element("ol", {}, ...steps) : element("p", { class: "empty" }, "The trace is empty."));
-  parts.push(element("h3", {}, "Baselines"), costs(["baseline", "cost", "result"], details.baselines.map(([name, cost]) => [name, cost, row.cost])));
+  parts.push(element("h3", {}, "Baselines"), costs(["baseline", "cost", "result"], details.baselines.map(([name, cost]) => [name, row.unit, cost, row.cost])));
   const beside = Object.entries(details.beside);
-  if (beside.length) parts.push(element("h3", {}, "Other objectives"), costs(["objective", row.reference || "reference", "result", "change"], beside.map(([name, one]) => [name, one.reference, one.result]), true));
+  if (beside.length) parts.push(element("h3", {}, "Other objectives"), costs(["objective", row.reference || "reference", "result", "change"], beside.map(([name, one]) => [name, one.unit, one.reference, one.result]), true));
   if (details.checks.length) parts.push(element("h3", {}, "Checks"), ...details.checks.map((check) => element("p", {}, check)));
   if (details.source?.length) parts.push(element("h3", {}, "Source"), element("code", {}, details.source.join(" ")));
   $("details").replaceChildren(...parts);
@@ -144,8 +147,8 @@ function drawOne(row) {
 
 function costs(titles, lines, both = false) {
   const cells = (kind, texts) => element("tr", {}, ...texts.map((text) => element(kind, {}, text)));
-  const figure = (value) => (value === null || value === undefined ? "–" : short(value));
-  return element("table", {}, cells("th", titles), ...lines.map(([name, from, to]) => cells("td", [name, figure(from), ...(both ? [figure(to)] : []), change(from, to) || "–"])));
+  const figure = (value, unit) => (value === null || value === undefined ? "–" : isTime(unit) ? duration(value) : short(value));
+  return element("table", {}, cells("th", titles), ...lines.map(([name, unit, from, to]) => cells("td", [name, figure(from, unit), ...(both ? [figure(to, unit)] : []), change(from, to) || "–"])));
 }
 
 function drawCurve() {

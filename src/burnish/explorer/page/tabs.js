@@ -21,7 +21,8 @@ export function tabs(list, shown = () => {}) {
   list.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by || !all.includes(event.target)) return;
-    const next = all[(all.indexOf(event.target) + by + all.length) % all.length];
+    const seen = all.filter((tab) => !tab.hidden);
+    const next = seen[(seen.indexOf(event.target) + by + seen.length) % seen.length];
     next.focus();
     next.click();
   });

@@ -1,10 +1,10 @@
 // A training: its curves as they grow, its policy's card and its configuration.
 
-import { draw, short, time } from "./curves.js";
-import { $, element, number } from "./draw.js";
-import { ask } from "./state.js";
+import { draw, short } from "./curves.js";
+import { $, element, number, say } from "./draw.js";
+import { addressOf, ask } from "./state.js";
 import { tabs } from "./tabs.js";
-import { values } from "./values.js";
+import { amount, duration, values } from "./values.js";
 
 const SCORE = "validation/ratio";
 const HIDDEN = new Set(["iteration", "steps", "seconds"]);
@@ -21,6 +21,7 @@ export function open(found) {
     chosen[event.target.checked ? "add" : "delete"](event.target.value);
     drawCurves();
   });
+  $("episode-rows").addEventListener("click", (event) => explore(event.target.closest("tr[data-key]")?.dataset.key));
   drawTexts();
 }
 
@@ -57,7 +58,7 @@ function drawFacts() {
   if (last) facts.push(`iteration ${last.iteration}`);
   const steps = rows.findLast((row) => row.steps !== undefined)?.steps;
   if (steps) facts.push(`${short(steps)} steps`);
-  if (last) facts.push(time(last.seconds));
+  if (last) facts.push(duration(last.seconds));
   $("facts").replaceChildren(facts.join(" · "));
   if (best?.[SCORE] !== undefined) $("facts").append(" · best score ", element("b", {}, number(best[SCORE])), ` at iteration ${best.iteration}`);
   if (growing) $("facts").append(" · ", element("span", { class: "gain" }, "running"));
@@ -72,7 +73,34 @@ function drawTexts() {
   const { results = {}, ...others } = card;
   $("card").replaceChildren(...(file ? [...values(results, "results"), ...values({ ...others, training: ended })] : [element("p", { class: "empty" }, "The training writes the policy and its card when it ends.")]));
   const settings = values(run.config);
+  drawEpisodes();
   $("settings").replaceChildren(...(settings.length ? settings : [element("p", { class: "empty" }, "The folder has no config.json yet.")]));
+}
+
+// The episodes of the last validation, the largest reward first; a click opens the best state.
+function drawEpisodes() {
+  const found = [...run.episodes].sort((a, b) => b.reward - a.reward), some = found.length > 0;
+  for (const id of ["episodes", "episodes-tab"]) $(id).hidden = !some;
+  $("training").classList.toggle("played", some);
+  $("episode-count").textContent = `of the last validation: ${found.length}; a click opens the best state`;
+  const cells = (kind, texts) => texts.map((text, i) => element(kind, { class: i ? "number" : "program" }, text));
+  const unit = [...new Set(found.map((one) => one.unit).filter(Boolean))].join(", ");
+  const head = element("tr", {}, ...cells("th", ["program", "steps", "reward", unit || "cost", "ratio"]));
+  const body = found.map((one) => element("tr", { "data-key": one.key }, ...cells("td", [
+    element("button", { type: "button" }, one.program), String(one.steps), one.reward.toFixed(3), amount(one.cost, one.unit), one.ratio === null ? "–" : one.ratio.toFixed(3),
+  ])));
+  $("episode-rows").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+}
+
+async function explore(key) {
+  if (!key) return;
+  say("Opening the program…", true);
+  try {
+    const { address, trace } = await ask("open", { key });
+    location.assign(`${address}${addressOf(trace)}`);
+  } catch (error) {
+    say(error.message);
+  }
 }
 
 const metrics = () => [...new Set(rows.flatMap(Object.keys))].filter((name) => !HIDDEN.has(name));
@@ -107,7 +135,7 @@ function drawCurves() {
     const name = figure.dataset.name;
     const points = rows.filter((row) => Number.isFinite(row[name])).map((row) => [at(row), row[name]]);
     const raw = name.startsWith("validation/");
-    draw(figure, { title: run.large[name] ?? name, points, ends, smooth: raw ? 1 : smooth, mark: name === SCORE ? 1 : undefined, xText: axis === "seconds" ? time : undefined });
+    draw(figure, { title: run.large[name] ?? name, points, ends, smooth: raw ? 1 : smooth, mark: name === SCORE ? 1 : undefined, xText: axis === "seconds" ? duration : undefined });
   }
   if (!parts.length) $("charts").replaceChildren(element("p", { class: "empty" }, rows.length ? "No metric has changed yet." : "The log has no line yet. Lines appear here when the training writes them."));
 }

@@ -1,7 +1,9 @@
 // The tree of states. Only the rows in view are drawn, so that thousands of states move smoothly.
 
-import { $, drawn, number, say } from "./draw.js";
+import { $, drawn, say } from "./draw.js";
 import { children, edges, go, kindOf, nodes, page, seen } from "./state.js";
+import { readable } from "./titles.js";
+import { amount, quantity } from "./values.js";
 
 const LEFT = 18, COLUMN = 34, ROW = 22; // pixels
 const MARGIN = 4; // rows that are drawn above and below the view
@@ -50,7 +52,7 @@ export function drawTree() {
     picture.setAttribute("height", y(layout.rows.length - 1) + 20);
     picture.setAttribute("aria-label", `${layout.place.size} states`);
     const left = page.leftOut ? `, ${page.leftOut} more were found` : "";
-    $("state-count").textContent = `${layout.place.size}${left}, best ${number(seen.best?.cost ?? seen.root.cost)} ${page.program.unit}`;
+    $("state-count").textContent = `${layout.place.size}${left}, best ${quantity(seen.best?.cost ?? seen.root.cost, page.program.unit)}`;
   }
   const here = layout.place.get(page.here?.key);
   if (here && shownKey !== page.here.key) {
@@ -97,9 +99,9 @@ function dotOf(node) {
   const [depth, row] = layout.place.get(node.key), [cx, cy] = [x(depth), y(row)];
   const isHere = node.key === page.here?.key;
   const dot = drawn("circle", { cx, cy, r: isHere ? 8 : 6, "data-key": node.key, class: `node ${kindOf(node)}${isHere ? " here" : ""}${node === seen.best ? " best" : ""}` });
-  dot.append(drawn("title", {}, `${node.trace.at(-1) ?? "start"}\n${node.error || `${number(node.cost)} ${page.program.unit}`}`));
+  dot.append(drawn("title", {}, `${node.trace.length ? readable(node.trace.at(-1)) : "start"}\n${node.error || quantity(node.cost, page.program.unit)}`));
   const hasRoom = (children.get(node.key) ?? []).every((other) => layout.place.get(other.key)?.[1] !== row); // beside the dot
-  return isHere && hasRoom ? [dot, drawn("text", { x: cx + 13, y: cy + 4, class: "cost" }, number(node.cost))] : [dot];
+  return isHere && hasRoom ? [dot, drawn("text", { x: cx + 13, y: cy + 4, class: "cost" }, amount(node.cost, page.program.unit))] : [dot];
 }
 
 // A curve beside the tree's own edges, which are straight.

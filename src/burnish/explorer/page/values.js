@@ -1,6 +1,21 @@
-// Tables of names and values.
+// Values with their units, and tables of names and values.
 
-import { element } from "./draw.js";
+import { element, number } from "./draw.js";
+
+const SCALES = [[3600, "h", 6000], [60, "min", 100], [1, "s", 1], [1e-3, "ms", 1e-3], [1e-6, "µs", 0]]; // and the least seconds
+
+// A time with three digits: 15.3 µs, 2.4 ms, 12 s. The same as seconds_text of burnish/console/numbers.py.
+export function duration(seconds) {
+  if (!seconds) return "0 s";
+  const [size, unit] = SCALES.find(([, , least]) => Math.abs(seconds) >= least);
+  return `${Number((seconds / size).toPrecision(3))} ${unit}`;
+}
+
+export const isTime = (unit) => unit === "s" || unit === "seconds"; // of an objective
+
+// A value with its unit; `amount` leaves the unit out, except that of a time.
+export const quantity = (value, unit) => (isTime(unit) ? duration(value) : `${number(value)} ${unit}`);
+export const amount = (value, unit) => (isTime(unit) ? duration(value) : number(value));
 
 // A mapping's entries as lists of names and values; nested mappings get headings.
 export function values(table, heading = "") {

@@ -16,10 +16,12 @@ import torch
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.registry import load_task
+from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.vector import VectorEnv
+from burnish.files import write_atomically
 from burnish.learning.agents.demonstrations import Demonstration
 from burnish.learning.agents.policy import Critic, Head, Policy
 from burnish.learning.networks.build_encoder import build_encoder
@@ -46,6 +48,7 @@ from burnish.learning.training.standardize import (
     standardize,
 )
 from burnish.learning.training.tables import from_table
+from burnish.learning.training.track import EPISODES
 from burnish.learning.training.validation import Held, Played, hold_out, measure, play_all, with_choices
 from burnish.policies.choose import Actor
 from burnish.workers.executor import IN_TURN, Executor
@@ -116,6 +119,7 @@ class PolicyTraining(PolicySetup):
             InputError: the configuration does not fit the task or the programs.
         """
         super().__init__(config)
+        self.folder = folder
         self.algorithm, settings = settings_of(config)
         self._do = do
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
@@ -157,7 +161,29 @@ class PolicyTraining(PolicySetup):
         actor = self.learner.policy
         if isinstance(actor, torch.nn.Module):
             actor.eval()
-        return measure(self.play(actor))
+        played = self.play(actor)
+        write_atomically(self.folder / EPISODES, "".join(map(self._line, self.held, played)).encode())
+        return measure(played)
+
+    def _line(self, held: Held, played: Played) -> str:
+        """Return the episode on a validation program as a line of EPISODES."""
+        result = Result(
+            task=self.task.id,
+            program=held.program.name,
+            digest=held.program.digest,
+            objective=self.objective,
+            method=self.config.algorithm["name"],
+            seed=self.config.run.seed,
+            trace=played.trace,
+            cost=played.best,
+            baselines={self.task.unoptimized: held.start, self.task.reference: held.reference},
+            evaluations=1,
+            seconds=0.0,
+            toolchain=self.task.checks.toolchain(),
+            options=self.task.options,
+            source=(held.program.name,),
+        )
+        return result.to_json() + "\n"
 
     def play(self, actor: Actor) -> list[Played]:
         """Play the validation programs."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOG = "log.jsonl"
+EPISODES = "episodes.jsonl"
+"""The last validation: a result for each program, whose trace leads to the best state of the episode."""
 NAMES = "track.json"  # identifiers of the run in MLflow and wandb, for its continuation
 TIMES = ("seconds", "steps_per_second", "validation/seconds")
 """Metrics that differ between two runs with the same seed; all others are equal."""

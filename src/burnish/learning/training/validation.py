@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import first_places
 from burnish.core.task import Task
+from burnish.core.trace import Trace
 from burnish.core.view import Mask
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
@@ -46,6 +48,7 @@ class Played:
     best: float  # least measured cost, the start included; the last cost if the compiler asks questions
     last: float
     crashed: bool = False  # or could not be opened again
+    trace: Trace = ()  # to the state of the `best` cost
 
     @property
     def ratio(self) -> float:
@@ -137,8 +140,8 @@ def play_all(
         for program, costs, crashed in _episodes(envs, actor):
             number = number_of[id(program)]
             reference = held[number].reference
-            best = costs[-1] if asked else min(costs)
-            played[number] = Played(program.name, reference, best, costs[-1], crashed)
+            best, trace = costs[-1] if asked else min(costs, key=itemgetter(0))
+            played[number] = Played(program.name, reference, best, costs[-1][0], crashed, trace)
     finally:
         envs.close()
     return played
@@ -167,12 +170,12 @@ class _Episode:
     """The current episode of one environment."""
 
     program: Program
-    costs: list[float]
+    costs: list[tuple[float, Trace]]  # the measured ones
     greedy: Greedy
 
 
-def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[float], bool]]:
-    """Yield (program, measured costs, whether it crashed) for each program of the cycle once."""
+def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[tuple[float, Trace]], bool]]:
+    """Yield (program, measured costs with their traces, whether it crashed) for each program of the cycle."""
 
     def act(i: int, observation: Any, mask: Mask) -> None:
         envs.send(i, playing[i].greedy.choose(observation, mask, envs.envs[i].question))
@@ -180,7 +183,7 @@ def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[flo
     observed, infos = envs.reset(seed=0)
     first = envs.envs[0].programs
     total = len(first) if isinstance(first, Sequence) else 0
-    playing = {i: _Episode(env.program, [env.cost], Greedy(actor)) for i, env in enumerate(envs.envs)}
+    playing = {i: _Episode(env.program, [(env.cost, ())], Greedy(actor)) for i, env in enumerate(envs.envs)}
     begun = dict.fromkeys(playing, 1)
     for i, observation in enumerate(iterate(envs.observation_space, observed)):
         act(i, observation, infos["mask"][i])
@@ -192,7 +195,7 @@ def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[flo
                 begun[i] += 1
                 playing[i] = _Episode(envs.envs[i].program, [], Greedy(actor))
             episode = playing[i]
-            episode.costs += [info["cost"]] if "cost" in info else []
+            episode.costs += [(info["cost"], envs.envs[i].trace)] if "cost" in info else []
             if not (terminated or truncated):
                 act(i, observation, info["mask"])
                 continue

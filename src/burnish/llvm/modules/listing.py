@@ -102,6 +102,11 @@ def demangle(name: str) -> str:
     return demangler(name) if demangler else name
 
 
+def demangled_site(site: str) -> str:
+    """Return a site with demangled names: a function, or a call such as `_Z3foov > _Z3barv #1`."""
+    return " ".join(map(demangle, site.split(" ")))
+
+
 def _demangled(found: re.Match[str]) -> str:
     return demangle(found[0])
 
@@ -135,5 +140,5 @@ def _demangler() -> Callable[[str], str] | None:
     return demangler
 
 
-LISTING = Listing("ir", sections, re.compile(r"(?<=%)\d+\b|^\d+(?=:)", re.MULTILINE), demangle, "IR")
-ASSEMBLY = Listing("assembly", assembly_sections, _LOCAL, demangle)
+LISTING = Listing("ir", sections, re.compile(r"(?<=%)\d+\b|^\d+(?=:)", re.MULTILINE), demangled_site, "IR")
+ASSEMBLY = Listing("assembly", assembly_sections, _LOCAL, demangled_site)

@@ -96,12 +96,16 @@ OBSERVATIONS: dict[str, Observation] = {
         Observation("ir", "The module as LLVM IR text", kind="text"),
         Observation("assembly", "The machine code of the object file, as assembly", kind="text"),
         Observation("bitcode", "The module as bitcode with use-list orders", kind="bytes"),
+        Observation(
+            "cpu", "JSON: this machine's processor and its caches; the compiler's target", kind="text"
+        ),
+        Observation("runnable", "1 if the program can be run: it has a workload", shape=(1,), high=1),
     )
 }
 
 
 def observe(module: _native.Module, space: str, applied: list[int], level: str, cpu: str) -> Observed:
-    """Compute one of OBSERVATIONS; `applied` holds the indices of the actions so far.
+    """Compute one of OBSERVATIONS that depends on the module; `applied` has the indices of the actions.
 
     Raises:
         KeyError: `space` is not in OBSERVATIONS.

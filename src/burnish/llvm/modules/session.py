@@ -39,6 +39,7 @@ from burnish.llvm.modules.objectives import (
 from burnish.llvm.modules.observations import OBSERVATIONS, observe
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
 from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
+from burnish.llvm.run.processor import description
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
 from burnish.llvm.toolchain import LEVELS
 
@@ -99,6 +100,10 @@ class ModuleSession(Session):
         """Return one of OBSERVATIONS."""
         if space == "opcode-counts":
             return self.opcode_counts().copy()
+        if space == "cpu":
+            return description(self.options.cpu)
+        if space == "runnable":
+            return np.array([self.origin.program.workload is not None], dtype=np.int64)
         try:
             return observe(self.module, space, self._applied, self.options.level, self.options.cpu)
         except KeyError:

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import os
 import platform
-import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from burnish.files import default_cache
+from burnish.llvm.run.processor import model, text_of
 from burnish.llvm.toolchain import clang_version
 
 T = TypeVar("T")
@@ -53,12 +53,10 @@ def machine() -> str:
     It contains the processor's model, the number of usable cores, the kernel, the installation (machine-id),
     and the versions of clang and the C library, because these link and load programs.
     """
-    found = re.search(r"^model name\s*:\s*(.*)$", _text("/proc/cpuinfo"), re.MULTILINE)
-    model = found[1] if found else platform.processor() or platform.machine()
     cores = len(os.sched_getaffinity(0))
-    installation = _text("/etc/machine-id").strip()
+    installation = text_of("/etc/machine-id").strip()
     return "; ".join(
-        (model, f"{cores} cores", platform.release(), installation, clang_version(), *platform.libc_ver())
+        (model(), f"{cores} cores", platform.release(), installation, clang_version(), *platform.libc_ver())
     )
 
 
@@ -129,9 +127,3 @@ class MeasurementCache:
                 database.executescript(SCHEMA)
             with database:
                 return work(database)
-
-
-def _text(path: str) -> str:
-    with contextlib.suppress(OSError):
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    return ""

@@ -8,8 +8,17 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.core.action import Action
+from burnish.core.trace import Trace, split_entry
 from burnish.tasks.mlir_schedules.ops import Op
-from burnish.tasks.mlir_schedules.sketches import Class, OpSketch, class_of, realize
+from burnish.tasks.mlir_schedules.sketches import (
+    Class,
+    OpSketch,
+    class_of,
+    realize,
+    sketch_of,
+    with_extent,
+)
 
 CLASSES: tuple[Class, ...] = ("product", "convolution", "window", "pointwise", "reduction", "left")
 ELEMENT = 4  # bytes
@@ -59,6 +68,41 @@ def features(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch], lanes: int
     """Return float32[rows, F]: the rows of all ops of a program."""
     rows = [row for site, op in ops.items() for row in rows_of(op, sketches.get(site), lanes)]
     return np.array(rows, dtype=np.float32).reshape(len(rows), len(COLUMNS))
+
+
+def features_of_trace(ops: Mapping[str, Op], trace: Trace, lanes: int) -> NDArray[np.float32]:
+    """Return float32[rows, F] as `features` does, for a trace of actions on the ops.
+
+    Raises:
+        InputError: sketches have no such action as one of the trace's.
+    """
+    at: dict[str, list[str]] = {}
+    for text in trace:
+        site, action = split_entry(text)
+        at.setdefault(site, []).append(action)
+    rows = [row for site, op in ops.items() for row in _rows_after(op, site, at, lanes)]
+    return np.array(rows, dtype=np.float32).reshape(len(rows), len(COLUMNS))
+
+
+def _rows_after(
+    op: Op, site: str, at: Mapping[str, list[str]], lanes: int, tail: bool = False
+) -> list[NDArray[np.float32]]:
+    """Return the rows of an op and its tails after the actions at their sites."""
+    tails: list[NDArray[np.float32]] = []
+    texts: list[str] = []
+    splits = 0
+    for text in at.get(site, ()):
+        action = Action.parse(text)
+        if action.kind != "split":
+            texts.append(text)
+            continue
+        dimension, size = map(int, action.parameters)
+        extent = op.extents[dimension]
+        rest = with_extent(op, dimension, extent % size)
+        splits += 1
+        tails += _rows_after(rest, f"{site}.tail{splits if splits > 1 else ''}", at, lanes, True)
+        op = with_extent(op, dimension, extent - extent % size)
+    return [*rows_of(op, sketch_of(op, texts), lanes, tail), *tails]
 
 
 def _row(op: Op, sketch: OpSketch | None, lanes: int, tail: bool) -> NDArray[np.float32]:

@@ -7,11 +7,13 @@ as in Ansor (Zheng et al. 2020, arXiv:2006.06762); `entries` returns the actions
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from burnish.core.trace import Trace, entry
+from burnish.core.action import Action
+from burnish.core.errors import InputError
+from burnish.core.trace import Trace, entry, split_entry
 from burnish.tasks.mlir_schedules.actions import INDEX, SIZES, SPLIT_SIZES
 from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_POINTS, MOST_UNROLLED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
@@ -27,6 +29,9 @@ WINDOWS = (
     "depthwise_conv_2d_nchw_chw",
 )
 FOLDED = (IMAGES, "depthwise_conv_2d_nchw_chw")  # vectors run along an image's rows
+
+SKETCHED = ("tile", "tile_reduction", "pack", "fold_unit_dims", "decompose", "vectorize", "hoist", "unroll")
+"""The kinds of actions that make a sketch of an op, after its splits."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,58 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     return tuple(found)
 
 
+def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
+    """Return the sketch whose `entries` are these actions at an op; None if the op is left to LLVM.
+
+    The op's splits are made already, so the sketch has no tails. A tile that is too large for vectors is
+    left to LLVM. Smaller ones become vectors when the schedule is compiled, also without `vectorize`.
+
+    Raises:
+        InputError: sketches have no such action.
+    """
+    loops: list[tuple[int, int]] = []
+    packs: list[tuple[int, int]] = []
+    outer: int | None = None  # loops outside of the copies
+    partial, unroll = 0, 1
+    for text in texts:
+        action = Action.parse(text)
+        if action.kind not in SKETCHED:
+            raise InputError(f"{op.site}: no sketch has {text}; expected one of {', '.join(SKETCHED)}")
+        numbers = [int(parameter) for parameter in action.parameters]
+        if action.kind in ("tile", "tile_reduction"):
+            loops.append((numbers[0], numbers[1]))
+            partial = int(action.kind == "tile_reduction")
+        elif action.kind == "pack":
+            packs.append((numbers[0], numbers[1]))
+            outer = len(loops)
+        elif action.kind == "unroll":
+            unroll *= numbers[0]
+    if not texts or class_of(op) == "left":
+        return None
+    if outer is None:
+        outer = len(loops) - _reduced_last(op, loops)
+    tiled = [dimension for dimension, _ in loops]
+    blocks = tuple(loop for i, loop in enumerate(loops[:outer]) if loop[0] in tiled[i + 1 :])
+    tile = tuple(loop for loop in loops[:outer] if loop not in blocks)
+    depth = loops[outer:]
+    if not depth and any(op.reduces):  # the loop was not made, because its step is the whole extent
+        inner = max((i for i, reduced in enumerate(op.reduces) if reduced), key=lambda i: op.extents[i])
+        depth = [(inner, op.extents[inner])]
+    hoist = "hoist" in texts or (not loops and class_of(op) != "pointwise")
+    sketch = OpSketch(tile, blocks, tuple(packs), tuple(depth), partial, unroll, hoist)
+    return sketch if realize(op, sketch).vectors else None
+
+
+def _reduced_last(op: Op, loops: Sequence[tuple[int, int]]) -> int:
+    """Return the number of innermost loops along reduced iterators, each of which counts once."""
+    found: set[int] = set()
+    for dimension, _ in reversed(loops):
+        if not op.reduces[dimension] or dimension in found:
+            break
+        found.add(dimension)
+    return len(found)
+
+
 def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
     """Return the actions that come before sketches, and the ops after them, which sketches are for."""
     session = session.fork()
@@ -170,6 +227,13 @@ def _first(op: Op) -> str:
         if len(read) == 1 and not op.accesses[read[0]][-1][op.columns]:
             return f"data_tile({DATA_TILE})"
     return ""
+
+
+def comes_before(text: str) -> bool:
+    """Return whether an entry comes before sketches: see `opened`."""
+    site, action = split_entry(text)
+    kind = Action.parse(action).kind
+    return kind in ("im2col", "data_tile") or (kind == "decompose" and site.partition("#")[0] == "softmax")
 
 
 def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch]) -> Trace:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack, closing
-from functools import partial
+from functools import lru_cache, partial
 from time import monotonic
 
 from burnish.core.guide import InitialTraces
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.trace import Trace
-from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.core.trace import Trace, of_sites
+from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features_of_trace
+from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
-from burnish.tasks.mlir_schedules.session import open_program
-from burnish.tasks.mlir_schedules.sketches import opened, trace_of
+from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
+from burnish.tasks.mlir_schedules.sketches import comes_before, opened, trace_of
+from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.policy.cost_model import CostModel, load_policy
 
 KIND = "op-schedule-costs"
@@ -24,6 +26,7 @@ REPEATED = 500  # repeated traces in a row that end the search
 INDEPENDENT_FROM = 16  # ops; if a program has at least this many, they are also measured independently
 INDEPENDENT_SHARE = 1.5  # seconds of these for each second of a whole program, without a time limit
 FIRST_SHARE = 0.4  # share of the time limit for these measurements before the first whole program
+KEPT = 8  # programs with their ops, for predictions
 RESERVE = 1.2  # the time kept for the last whole program, over the time of the one before
 
 
@@ -77,4 +80,27 @@ def propose_for(session: Session, model: CostModel) -> InitialTraces:
     return propose(Program("program", LANGUAGE, text.encode()), model, session.ends)
 
 
-load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for)
+@lru_cache(maxsize=KEPT)
+def _ops_after(_digest: str, program: Program, before: Trace) -> dict[str, Op]:
+    """Return the ops that sketches are for, after the actions that come before sketches."""
+    session = open_program(program)
+    session.replay(before)
+    return {name: site.op for name, site in session.ops.by_name.items()}
+
+
+def predicted_seconds(model: CostModel, session: Session) -> float:
+    """Return the seconds that the model predicts for a state of a program's session.
+
+    Raises:
+        InputError: an action of the trace is in no sketch, such as `fuse`.
+    """
+    assert isinstance(session, ScheduleSession), "the model reads the ops, which a sandbox does not have"
+    trace = of_sites(tuple(session.trace))
+    before = tuple(text for text in trace if comes_before(text))
+    ops = _ops_after(session.program.digest, session.program, before)
+    after = tuple(text for text in trace if not comes_before(text))
+    rows = features_of_trace(ops, after, host().vector_bytes // ELEMENT)
+    return float(2.0 ** model.log2_seconds([rows])[0])
+
+
+load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for, predict=predicted_seconds)
