@@ -24,6 +24,7 @@ from burnish.learning.agents.ppo import PPO
 from burnish.learning.agents.ranks import Ranks
 from burnish.learning.agents.rollout import Episode, play
 from tests.learning.agents.problems import counting_envs, counting_policy
+from tests.waiting import MOST_SECONDS
 
 CONFIG: dict[str, Any] = {"steps": 14, "minibatch": 10, "epochs": 2, "preempt": 1.0, "timeout_seconds": 60.0}
 ENVIRONMENTS = 4  # of all ranks
@@ -51,7 +52,7 @@ def start(works: Sequence[str], folder: Path, count: int, **settings: str) -> li
 def results(works: Sequence[str], folder: Path, count: int) -> dict[str, list[Any]]:
     """Run ranks to their ends; return what they wrote, by work."""
     for rank in start(works, folder, count):
-        _, errors = rank.communicate(timeout=120)
+        _, errors = rank.communicate(timeout=MOST_SECONDS)
         assert rank.returncode == 0, errors
     return {work: [torch.load(folder / f"{work}.{rank}.pt") for rank in range(count)] for work in works}
 

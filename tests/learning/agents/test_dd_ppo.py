@@ -14,6 +14,7 @@ from burnish.learning.agents.dd_ppo import DDPPOConfig
 from burnish.learning.agents.ppo import PPO, PPOConfig
 from tests.learning.agents import ranks
 from tests.learning.agents.problems import assert_goes_on_alike, counting_envs, counting_policy
+from tests.waiting import MOST_SECONDS
 
 
 def assert_close(found: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -72,8 +73,8 @@ def test_ranks_with_other_parameters_are_noticed(of_two: dict[str, list[Any]]) -
 @pytest.mark.parametrize("where", ["rollout", "gradient"])
 def test_a_killed_rank_is_noticed(tmp_path: Path, where: str) -> None:
     first, second = ranks.start(["killed"], tmp_path, 2, WHERE=where)
-    assert second.wait(timeout=120) == -9
-    _, errors = first.communicate(timeout=120)
+    assert second.wait(timeout=MOST_SECONDS) == -9
+    _, errors = first.communicate(timeout=MOST_SECONDS)
     assert first.returncode == 0, errors
     assert torch.load(tmp_path / "killed.0.pt")["error"].startswith("a rank was lost: ")
 
