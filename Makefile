@@ -61,11 +61,11 @@ coverage := build/coverage.json
 
 test: $(ready-dev)
 ifdef CI
-	$(python) -m slipcover --json --out $(coverage) -m pytest --numprocesses logical $(TESTS)
+	$(python) -m slipcover --immediate --json --out $(coverage) -m pytest --numprocesses logical --dist worksteal $(TESTS)
 	@$(python) -m slipcover --merge $(coverage) --out $(coverage) --fail-under $(floor) || \
 	  { echo 'coverage: the tests run fewer than $(floor) % of the lines of src'; exit 1; }
 else
-	$(python) -m pytest --numprocesses logical $(TESTS)
+	$(python) -m pytest --numprocesses logical --dist worksteal $(TESTS)
 endif
 
 check: $(ready-dev)

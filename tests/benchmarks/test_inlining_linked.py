@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import inlining_linked
 import pytest
 from inlining_linked import Row, measured, table
@@ -36,9 +34,10 @@ int main(int, char **words) {
 """
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    root = tmp_path / "sources"
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    inputs = tmp_path_factory.mktemp("project")
+    root = inputs / "sources"
     root.mkdir()
     for name, text in {"shared.h": SHARED, "others.cc": OTHERS, "main.cc": MAIN}.items():
         (root / name).write_text(text)
@@ -52,12 +51,17 @@ def project(tmp_path: Path) -> Project:
         language="c++",
         runs=("{counting} 50",),
         tests=("{counting} 0 | grep '^0 0$'",),
-        inputs=tmp_path,
+        inputs=inputs,
     )
 
 
-def test_programs_differ_by_what_is_inlined_alone(project: Project, tmp_path: Path) -> None:
-    rows = list(measured(project, tmp_path / "builds", evaluations=6, whole=6))
+@pytest.fixture(scope="module")
+def rows(project: Project) -> list[Row]:
+    """Measure the project; what the searches found is stored in its folder."""
+    return list(measured(project, project.inputs / "builds", evaluations=6, whole=6))
+
+
+def test_programs_differ_by_what_is_inlined_alone(rows: list[Row]) -> None:
     found = {(row["as"], row["way"]): row for row in rows}
     assert len(rows) == len(found) == 8
     assert all(row["same_outputs"] and row["tests"] == "" for row in rows)
@@ -75,11 +79,11 @@ def test_programs_differ_by_what_is_inlined_alone(project: Project, tmp_path: Pa
 
 
 def test_what_a_search_found_is_not_searched_again(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, rows: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(measured(project, tmp_path / "builds", evaluations=2, whole=2))
     monkeypatch.setattr(inlining_linked, "search", None)
-    assert len(list(measured(project, tmp_path / "builds", evaluations=2, whole=2))) == 8
+    again = list(measured(project, project.inputs / "builds", evaluations=6, whole=6))
+    assert [row["loaded_bytes"] for row in again] == [row["loaded_bytes"] for row in rows]
 
 
 def test_the_table_says_what_is_wrong() -> None:

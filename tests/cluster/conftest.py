@@ -1,13 +1,31 @@
-"""Nodes of Ray on this machine."""
+"""SLURM and nodes of Ray on this machine."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 
+needs_slurm = pytest.mark.skipif("not slurm_nodes()", reason="no SLURM runs here")
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+
+
+def pytest_markeval_namespace() -> dict[str, Any]:
+    """Let conditions of marks ask for SLURM when a test begins: most runs select none of these tests."""
+    return {"slurm_nodes": slurm_nodes}
+
+
+@cache  # where no controller answers, sinfo takes ten seconds
+def slurm_nodes() -> int:
+    """Return the number of nodes of the SLURM that answers here; 0 if none does."""
+    if not shutil.which("sinfo"):
+        return 0
+    listed = subprocess.run(["sinfo", "--noheader", "--Node"], capture_output=True, text=True)
+    return 0 if listed.returncode else len(listed.stdout.splitlines())
 
 
 class RayNodes:

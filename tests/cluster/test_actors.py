@@ -21,7 +21,7 @@ from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.config import Config
 from burnish.learning.training.learning import PolicySetup
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
-from tests.cluster.test_engines import has_slurm
+from tests.cluster.conftest import needs_slurm
 from tests.cluster.trainings import Opened, curve, opens, small
 from tests.conftest import children
 from tests.waiting import alive, wait_until
@@ -136,7 +136,7 @@ def test_a_killed_learner_goes_on_from_its_checkpoint_and_leaves_no_actor(tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["ray", "submitit", pytest.param("slurm", marks=pytest.mark.skipif(not has_slurm(), reason="no SLURM"))],
+    ["ray", "submitit", pytest.param("slurm", marks=needs_slurm)],
 )
 def test_actors_play_on_every_engine(name: str, tmp_path: Path) -> None:
     pytest.importorskip("ray" if name == "ray" else "submitit")

@@ -14,7 +14,7 @@ import pytest
 from burnish.cli.train import main
 from burnish.cluster.batch_job import script, submit
 from burnish.core.errors import InputError, MissingTool
-from tests.cluster.test_engines import has_slurm
+from tests.cluster.conftest import needs_slurm
 from tests.cluster.trainings import curve
 from tests.waiting import wait_until
 
@@ -148,7 +148,7 @@ def test_wrong_jobs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         submit(tmp_path / "run", ["train"], tasks=1, name="x")
 
 
-@pytest.mark.skipif(not has_slurm(), reason="no SLURM runs here")
+@needs_slurm
 def test_slurm_runs_a_training(tmp_path: Path) -> None:
     out = tmp_path / "run"
     training = [*TRAINING, "--set", "run.iterations=2", "--on", "slurm", "--out", str(out)]
@@ -157,16 +157,8 @@ def test_slurm_runs_a_training(tmp_path: Path) -> None:
     assert [row["iteration"] for row in curve(out)] == [0, 1, 2]
 
 
-def nodes() -> int:
-    """Return the number of nodes of the SLURM that runs here."""
-    if not has_slurm():
-        return 0
-    listed = subprocess.run(["sinfo", "--noheader", "--Node"], capture_output=True, text=True, check=True)
-    return len(listed.stdout.splitlines())
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(nodes() < 2, reason="no SLURM of two nodes runs here")
+@pytest.mark.skipif("slurm_nodes() < 2", reason="no SLURM of two nodes runs here")
 def test_a_job_on_two_nodes_learns_what_one_machine_learns(tmp_path: Path) -> None:
     out, again, engines = tmp_path / "run", tmp_path / "local", tmp_path / "engines.toml"
     engines.write_text("[slurm]\nnodes = 2\nslurm_ntasks_per_node = 1\n")
@@ -178,7 +170,7 @@ def test_a_job_on_two_nodes_learns_what_one_machine_learns(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_slurm(), reason="no SLURM runs here")
+@needs_slurm
 @pytest.mark.parametrize("signal_name", ["USR1", "TERM"])
 def test_slurm_queues_a_warned_job_again(tmp_path: Path, signal_name: str) -> None:
     out = tmp_path / "run"

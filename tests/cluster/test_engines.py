@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,21 +20,14 @@ from burnish.cluster.shards import RESULTS, attempt, failure_of, is_done, machin
 from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.workers.executor import Shard
 from tests.cluster import work
+from tests.cluster.conftest import needs_slurm
 from tests.waiting import wait_until
-
-
-def has_slurm() -> bool:
-    """Return whether a SLURM cluster answers here."""
-    return bool(shutil.which("sinfo")) and not subprocess.run(["sinfo"], capture_output=True).returncode
-
 
 ENGINES = [
     "local",
     pytest.param("submitit", marks=pytest.mark.slow),
     pytest.param("ray", marks=pytest.mark.slow),
-    pytest.param(
-        "slurm", marks=[pytest.mark.slow, pytest.mark.skipif(not has_slurm(), reason="no SLURM runs here")]
-    ),
+    pytest.param("slurm", marks=[pytest.mark.slow, needs_slurm]),
 ]
 
 

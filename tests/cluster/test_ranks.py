@@ -19,8 +19,7 @@ from burnish.core.errors import BurnishError, InputError
 from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.loop import IterationProgress, Listener, TrainingOutcome
 from burnish.learning.training.ranked import train_rank
-from tests.cluster.conftest import RayNodes
-from tests.cluster.test_engines import has_slurm
+from tests.cluster.conftest import RayNodes, needs_slurm
 from tests.cluster.trainings import OF_RANKS, SMALL, Opened, curve, opens, small
 from tests.conftest import children
 from tests.waiting import alive, wait_until
@@ -217,7 +216,7 @@ def test_other_algorithms_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["ray", "submitit", pytest.param("slurm", marks=pytest.mark.skipif(not has_slurm(), reason="no SLURM"))],
+    ["ray", "submitit", pytest.param("slurm", marks=needs_slurm)],
 )
 def test_the_curve_does_not_depend_on_the_engine(name: str, tmp_path: Path, expected: Path) -> None:
     pytest.importorskip("ray" if name == "ray" else "submitit")

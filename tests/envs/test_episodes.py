@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from burnish.envs.env import Env
 from burnish.envs.episodes import append_line
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
+from tests.processes import call_at_once
 
 HALVE, SUBTRACT = TASK.actions.index("halve"), TASK.actions.index("subtract(1)")
 
@@ -80,12 +80,7 @@ def write_lines(path: Path, who: int) -> None:
 
 def test_several_processes_write_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "episodes.jsonl"
-    start = multiprocessing.get_context("spawn").Process
-    writers = [start(target=write_lines, args=(path, i)) for i in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    call_at_once(write_lines, [(path, who) for who in range(4)])
     found = rows(path)
     assert len(found) == 800
     for who in range(4):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import make_task
 from tests.cc.requests import asking, request_of
 from tests.core.counting_task import OPTIMUM, TASK, counters
+from tests.processes import call_at_once
 from tests.sources import DATA, program
 
 WAY: Trace = ("halve", "a: subtract(1)", "b: subtract(3)", "a: halve")
@@ -137,13 +137,7 @@ def _tell_many(path: Path, first: int) -> None:
 
 def test_processes_share_it(tmp_path: Path) -> None:
     path = tmp_path / "memory"
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_tell_many, args=(path, 1 + 20 * number)) for number in range(3)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    call_at_once(_tell_many, [(path, 1 + 20 * number) for number in range(3)])
     for number in range(1, 61):
         assert recalled(path, counters(f"z={number}")) == [("halve",)]
 

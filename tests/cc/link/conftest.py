@@ -28,6 +28,7 @@ class Builds:
 
     folder: Path
     log: Path
+    compiled: Path | None = None  # a folder with the objects of C
     optimizer: str = "shrink"
     options: tuple[str, ...] = ()
 
@@ -51,10 +52,20 @@ class Builds:
 
     def objects(self, *sources: str, flags: tuple[str, ...] = FLAGS) -> list[str]:
         """Compile the sources by `burnish cc --whole-program` and return the objects."""
+        missing = [source for source in sources if flags != FLAGS or not self._copied(source)]
         for cxx in (False, True):
-            if of_language := [source for source in sources if source.endswith(".cpp") is cxx]:
+            if of_language := [source for source in missing if source.endswith(".cpp") is cxx]:
                 self.cc(*flags, "-c", *of_language, cxx=cxx)
         return [str(Path(source).with_suffix(".o")) for source in sources]
+
+    def _copied(self, source: str) -> bool:
+        """Copy the object of a source of C, unless the test changed the source or the options."""
+        if not self.compiled or self.options or source not in C:
+            return False
+        if (self.folder / source).read_bytes() != (self.compiled / source).read_bytes():
+            return False
+        shutil.copy((self.compiled / source).with_suffix(".o"), self.folder)
+        return True
 
     def link(self, output: str, *words: str, cxx: bool = False) -> dict[str, Any]:
         """Link with `burnish cc --whole-program`, once more with clang, and return the line of the log.
@@ -84,8 +95,17 @@ class Builds:
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile C once for all tests, and return the folder."""
+    folder = tmp_path_factory.mktemp("compiled") / "project"
+    shutil.copytree(PROJECT, folder)
+    Builds(folder, folder.parent / "log.jsonl").objects(*C)
+    return folder
+
+
 @pytest.fixture
-def builds(tmp_path: Path) -> Builds:
+def builds(tmp_path: Path, compiled: Path) -> Builds:
     folder = tmp_path / "project"
     shutil.copytree(PROJECT, folder)
-    return Builds(folder, tmp_path / "log.jsonl")
+    return Builds(folder, tmp_path / "log.jsonl", compiled)

@@ -1,4 +1,4 @@
-"""Ranks of a distributed training: each one is python -m tests.learning.agents.ranks WORK FOLDER."""
+"""Ranks of a distributed training: each one is python -m tests.learning.agents.ranks FOLDER WORK..."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 
 from burnish.core.errors import BurnishError
 from burnish.learning.agents.dd_ppo import DDPPO, DDPPOConfig
@@ -22,20 +24,23 @@ from burnish.learning.agents.ppo import PPO
 from burnish.learning.agents.ranks import Ranks
 from burnish.learning.agents.rollout import Episode, play
 from tests.learning.agents.problems import counting_envs, counting_policy
+from tests.waiting import MOST_SECONDS
 
 CONFIG: dict[str, Any] = {"steps": 14, "minibatch": 10, "epochs": 2, "preempt": 1.0, "timeout_seconds": 60.0}
 ENVIRONMENTS = 4  # of all ranks
 
 
-def start(work: str, folder: Path, count: int, **settings: str) -> list[subprocess.Popen[str]]:
-    """Start the ranks of a work; each one writes FOLDER/RANK.pt."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    fixed = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(count)}
+def start(works: Sequence[str], folder: Path, count: int, **settings: str) -> list[subprocess.Popen[str]]:
+    """Start ranks that do some works one after another; each one writes FOLDER/WORK.RANK.pt."""
+    with ExitStack() as bound:
+        sockets = [bound.enter_context(socket.socket()) for _ in works]
+        for free in sockets:
+            free.bind(("127.0.0.1", 0))
+        ports = [str(free.getsockname()[1]) for free in sockets]
+    fixed = {"MASTER_ADDR": "127.0.0.1", "PORTS": " ".join(ports), "WORLD_SIZE": str(count)}
     return [
         subprocess.Popen(
-            [sys.executable, "-m", __name__, work, str(folder)],
+            [sys.executable, "-m", __name__, str(folder), *works],
             env={**os.environ, **fixed, **settings, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
             stderr=subprocess.PIPE,
             text=True,
@@ -44,12 +49,12 @@ def start(work: str, folder: Path, count: int, **settings: str) -> list[subproce
     ]
 
 
-def results(work: str, folder: Path, count: int, **settings: str) -> list[Any]:
-    """Run the ranks of a work to their ends; return what they wrote."""
-    for rank in start(work, folder, count, **settings):
-        _, errors = rank.communicate(timeout=120)
+def results(works: Sequence[str], folder: Path, count: int) -> dict[str, list[Any]]:
+    """Run ranks to their ends; return what they wrote, by work."""
+    for rank in start(works, folder, count):
+        _, errors = rank.communicate(timeout=MOST_SECONDS)
         assert rank.returncode == 0, errors
-    return [torch.load(folder / f"{rank}.pt") for rank in range(count)]
+    return {work: [torch.load(folder / f"{work}.{rank}.pt") for rank in range(count)] for work in works}
 
 
 def learner(environments: int, ranks: Ranks | None = None, **settings: Any) -> DDPPO:
@@ -150,4 +155,8 @@ WORKS: Mapping[str, Callable[[], dict[str, Any]]] = {
 if __name__ == "__main__":
     torch.set_num_threads(1)
     np.seterr(all="raise", under="ignore")
-    torch.save(WORKS[sys.argv[1]](), Path(sys.argv[2]) / f"{os.environ['RANK']}.pt")
+    folder, *works = sys.argv[1:]
+    for work, port in zip(works, os.environ["PORTS"].split(), strict=True):
+        os.environ["MASTER_PORT"] = port
+        torch.save(WORKS[work](), Path(folder) / f"{work}.{os.environ['RANK']}.pt")
+        dist.destroy_process_group()

@@ -107,7 +107,7 @@ def test_staleness_is_reported_and_bounded() -> None:
 
 @pytest.mark.parametrize("correction", ["v-trace", "ratio"])
 def test_it_learns_from_a_policy_of_two_updates_ago(correction: str) -> None:
-    assert learned_cost(agent(2, correction=correction), 60) == OPTIMUM
+    assert learned_cost(agent(2, correction=correction), 16) == OPTIMUM
 
 
 def test_an_on_policy_batch_is_that_of_ppo() -> None:

@@ -159,7 +159,7 @@ COUNTING = DQNConfig(
 
 def test_dqn_finds_the_optimum_of_counting() -> None:
     agent = DQN(counting_envs(), counting_policy, COUNTING, seed=0)
-    assert learned_cost(agent, 24) == OPTIMUM
+    assert learned_cost(agent, 16) == OPTIMUM
     assert agent.updates == int((agent.steps - 100) * 0.5)
 
 

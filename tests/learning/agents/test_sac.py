@@ -204,7 +204,7 @@ COUNTING = SACConfig(
 
 def test_sac_finds_the_optimum_of_counting() -> None:
     agent = SAC(counting_envs(), counting_policy, COUNTING, seed=0)
-    assert learned_cost(agent, 24) == OPTIMUM
+    assert learned_cost(agent, 16) == OPTIMUM
     assert agent.updates == int((agent.steps - 200) * 0.25)
 
 

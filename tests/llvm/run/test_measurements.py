@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from burnish.llvm.run.measurements import DAY, MeasurementCache, default_path, k
 from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes import TASK
 from tests.llvm.run.programs import FakeRuns, run
+from tests.processes import call_at_once
 from tests.sources import program
 
 PLAIN = Workload((run("work", "10"),))
@@ -142,12 +142,7 @@ def keep_many(path: Path, who: int) -> None:
 
 def test_processes_write_at_the_same_time(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=keep_many, args=(path, who)) for who in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    call_at_once(keep_many, [(path, who) for who in range(4)])
     file = MeasurementCache(path)
     assert all(file.find(key_of(f"{who} {number}")) == number for who in range(4) for number in range(40))
 

@@ -258,7 +258,7 @@ def test_it_is_optimized_written_and_evaluated(
 ) -> None:
     file, made, result = tmp_path / "a.bc", tmp_path / "a.o", str(tmp_path / "a.jsonl")
     file.write_bytes(module(tmp_path, target, IMPROVABLE).content)
-    command = ["optimize", str(file), "--task", "llvm_passes_and_codegen", "--budget", "30 evaluations"]
+    command = ["optimize", str(file), "--task", "llvm_passes_and_codegen", "--budget", "10 evaluations"]
     assert main([*command, "--workers", "1", "--json", "-o", str(made), "--result", result]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["cost"] < row["baselines"]["Oz"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -450,13 +452,22 @@ def loaded_bytes(module: _native.Module, folder: Path) -> int:
     return sum(int(size, 16) for _, size in sizes)
 
 
+@functools.cache
+def optimized_random(seed: int) -> tuple[bytes, int]:
+    """Return a random module after clang's -Oz, and its bytes of code and unwind information."""
+    module = open_session(random_module(seed)).module
+    module.run("clang<Oz>")
+    with tempfile.TemporaryDirectory() as folder:
+        return module.bitcode(), loaded_bytes(module, Path(folder))
+
+
 @pytest.mark.parametrize("cost", [1, 2, 3])
 def test_programs_become_smaller_by_code_and_unwind_information(cost: int, tmp_path: Path) -> None:
     before, after = 0, 0
     for seed in range(12):
-        module = open_session(random_module(seed)).module
-        module.run("clang<Oz>")
-        before += loaded_bytes(module, tmp_path)
+        optimized, size = optimized_random(seed)
+        before += size
+        module = _native.Module(optimized, f"random:{seed}")
         module.run(f"outline<call-cost={cost}>")
         after += loaded_bytes(module, tmp_path)
     assert after <= before
@@ -499,7 +510,7 @@ def check_random_program(seed: int, folder: Path) -> int:
 
 
 def test_random_programs_print_what_they_did(tmp_path: Path) -> None:
-    assert sum(check_random_program(seed, tmp_path) for seed in range(20)) > 15
+    assert sum(check_random_program(seed, tmp_path) for seed in range(8)) > 6
 
 
 @pytest.mark.slow
