@@ -45,7 +45,7 @@ wrapped = GymWrapper(made, device="cpu", categorical_action_encoding=True)
 wrapped.set_info_dict_reader(default_info_dict_reader(["mask"], spec=legal))
 env = TransformedEnv(wrapped).append_transform(ActionMask(mask_key="mask")).append_transform(RewardSum())
 
-features = made.observation_space.shape[0]
+(features,) = made.observation_space.sample().shape
 logits = nn.Sequential(nn.Linear(features, 64), nn.Tanh(), nn.Linear(64, legal["mask"].shape[0]))
 value = nn.Sequential(nn.Linear(features, 64), nn.Tanh(), nn.Linear(64, 1))
 actor = ProbabilisticActor(

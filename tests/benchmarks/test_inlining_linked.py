@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import inlining_linked
 import pytest
 from inlining_linked import Row, measured, table
@@ -55,10 +57,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     )
 
 
+def builds_of(project: Project) -> Path:
+    """Return the folder of the project's builds."""
+    assert project.inputs
+    return project.inputs / "builds"
+
+
 @pytest.fixture(scope="module")
 def rows(project: Project) -> list[Row]:
     """Measure the project; what the searches found is stored in its folder."""
-    return list(measured(project, project.inputs / "builds", evaluations=6, whole=6))
+    return list(measured(project, builds_of(project), evaluations=6, whole=6))
 
 
 def test_programs_differ_by_what_is_inlined_alone(rows: list[Row]) -> None:
@@ -82,7 +90,7 @@ def test_what_a_search_found_is_not_searched_again(
     project: Project, rows: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inlining_linked, "search", None)
-    again = list(measured(project, project.inputs / "builds", evaluations=6, whole=6))
+    again = list(measured(project, builds_of(project), evaluations=6, whole=6))
     assert [row["loaded_bytes"] for row in again] == [row["loaded_bytes"] for row in rows]
 
 
