@@ -21,7 +21,7 @@ enum class Priority { llvm, random, noisy };
 struct FunctionDecisions {
   std::set<std::string> skipped; // optional passes, by their names in LLVM's OptPassGate
   Priority priority = Priority::llvm;
-  uint64_t seed = 0; // of the priority
+  uint64_t seed = 0;  // of the priority
   bool evicts = true; // whether the request's policy chooses the evictions, if there is a policy
 };
 
