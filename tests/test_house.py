@@ -20,7 +20,7 @@ BUDGETS: Mapping[str, int] = {
     "cluster": 1808,
     "console": 854,
     "core": 2660,
-    "envs": 2890,
+    "envs": 2895,
     "evaluation": 4732,
     "explorer": 3357,
     "files.py": 166,

@@ -225,11 +225,16 @@ class Env(gymnasium.Env[Any, int]):
         """Return one of this environment's programs, or another one that the task's source opens by name."""
         try:
             return self.sampler.find(wanted)
-        except InputError:
+        except InputError as unknown:
             source = self.task.source()
             if not (isinstance(wanted, str) and source.takes(wanted)):
                 raise
-            return source.load(wanted).program
+            try:
+                return source.load(wanted).program
+            except ProgramError:
+                raise
+            except InputError as error:
+                raise InputError(f"{error}; {unknown}") from None
 
     def begin_step(self, action: int) -> Callable[[], Next]:
         """Start a step, and return the function that waits for its result; for parallel environments."""
