@@ -116,7 +116,6 @@ def test_details_of_a_result() -> None:
     assert shown["trace"] == ("mem2reg", "gvn")
     assert shown["baselines"] == [["-O0", 200.0], ["-Oz", 100.0]]
     assert shown["beside"] == {"ir-instructions": {"reference": 8.0, "result": 7.0, "unit": "instructions"}}
-    assert shown["unit"] == "bytes"
 
 
 def test_row_of_an_evaluation_has_the_task_of_its_folder(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ COMMANDS = {
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
     "inliner": "show inlining decisions and their gains, and compare policies with the heuristic",
-    "registers": "compare policies of evictions with LLVM's register allocator",
+    "registers": "compare policies of evictions with the register allocator's own",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "report what the system lacks for compiling C",
 }

@@ -85,10 +85,10 @@ class TaskPolicies:
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Loaders by policy kind, as "module:function" of (path, task) -> GuideFor."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings by policy kind: such a policy does not guide a search, it is the value of the setting."""
     trainings: Mapping[str, str] = field(default_factory=dict)
     """Trainings by algorithm name, as "module:function" of (config, folder, note) -> Training."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings by policy kind: such a policy does not guide a search, it is the value of the setting."""
     default_observations: str = ""
     """If the compiler asks: "module:function" that returns the observations along the compiler's answers."""
     decided: str = ""
