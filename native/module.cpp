@@ -80,9 +80,10 @@ std::unique_ptr<llvm::Module> read_text(StringRef bytes, const std::string &name
   auto buffer = MemoryBuffer::getMemBufferCopy(bytes, name);
   // Upgrade the data layout of earlier versions of LLVM, as the reader of bitcode does.
   const auto upgrade = [](StringRef triple, StringRef layout) -> std::optional<std::string> {
-    if (layout.empty())
-      return std::nullopt;
-    return UpgradeDataLayoutString(layout, triple);
+    const std::string upgraded = UpgradeDataLayoutString(layout, triple);
+    if (layout.empty() || upgraded == layout)
+      return std::nullopt; // the parser then names the line of a layout that is wrong
+    return upgraded;
   };
   auto module = parseIR(*buffer, diagnostic, context, ParserCallbacks(upgrade));
   if (!module)

@@ -47,7 +47,7 @@ REFUSED = {
     "unfinished text": (b"define i32 @f() {\n  ret i32\n", "line 3: "),
     "signature only": (b"BC\xc0\xde", "Expected a single module"),
     "foreign data layout": (b'target datalayout = "E-p:16:16"\n', "does not fit the target"),
-    "broken data layout": (b'target datalayout = "nonsense"\n', "size must be a non-zero 24-bit integer"),
+    "broken data layout": (b'target datalayout = "nonsense"\n', "line 1: "),
     "invalid IR": (INVALID, "invalid module: Instruction does not dominate all uses"),
     "impossible coroutine": (COROUTINE, "coro.id.retcon"),
     "unknown type": (b"define void @f() {\n  %x = alloca %nowhere\n  ret void\n}\n", "line 2: "),
