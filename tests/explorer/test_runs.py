@@ -112,7 +112,9 @@ def test_line_of_the_table(found: Result | Row, ratio: float | None, reference: 
 
 
 def test_details_of_a_result() -> None:
-    shown = details(entry_of(replace(CHECKED, beside={"ir-instructions": {"result": 7.0, "Oz": 8.0}})))
+    entry = entry_of(replace(CHECKED, beside={"ir-instructions": {"result": 7.0, "Oz": 8.0}}))
+    shown = details(entry)
+    assert summary(entry)["unit"] == "bytes"
     assert shown["trace"] == ("mem2reg", "gvn")
     assert shown["baselines"] == [["-O0", 200.0], ["-Oz", 100.0]]
     assert shown["beside"] == {"ir-instructions": {"reference": 8.0, "result": 7.0, "unit": "instructions"}}

@@ -17,8 +17,7 @@ def test_every_action_has_a_short_description_and_nothing_else_has_one(name: str
     assert not wrong
     assert all(task.describe(text)[0].isupper() and "{" not in task.describe(text) for text in task.actions)
     known = {*task.actions, *(Action.parse(text).kind for text in task.actions)}
-    optional = {"evict"} if name == "llvm_codegen" else set()  # of a task with a policy of evictions
-    assert not set(task.descriptions) - known - optional
+    assert not set(task.descriptions) - known
 
 
 def test_parameters_are_in_the_text() -> None:

@@ -85,7 +85,9 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
             title="LLVMCodegen",
             former_title="LlvmCodegen",
         ),
-        descriptions=DESCRIPTIONS,
+        descriptions={
+            text: line for text, line in DESCRIPTIONS.items() if text != EVICT or options.evict_policy
+        },
         threads=True,
     )
 
