@@ -31,12 +31,12 @@ BUDGETS: Mapping[str, int] = {
     "schedules.py": 23,
     "search": 2974,
     "tasks": 45,
-    "tasks/llvm_codegen": 2032,
+    "tasks/llvm_codegen": 2034,
     "tasks/llvm_inlining": 1728,
     "tasks/llvm_passes": 145,
-    "tasks/loop_nests": 5811,
+    "tasks/loop_nests": 5817,
     "tasks/mlir_schedules": 7894,
-    "tasks/tensors": 1426,
+    "tasks/tensors": 1430,
     "workers": 1488,
 }
 SLACK = 100  # lines that a room may be below its budget

@@ -45,7 +45,7 @@ def summary_of(rows: Sequence[Against], *, seed: int = 0) -> AgainstAll:
     """Return the summary over modules.
 
     Raises:
-        InputError: there are no modules.
+        InputError: `rows` is empty.
     """
     if not rows:
         raise InputError("no module in which the compiler asks; nothing to compare")

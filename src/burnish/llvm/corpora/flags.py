@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 
-# Options of -cc1 about one file or one machine's folders; compiling a module needs none of them. The first
+# Options of -cc1 about one file or one machine's folders; a module compiles without these. The first
 # ones have their value in the next word, the second ones are texts with which an option begins.
 BUILD_WITH_VALUE = frozenset(
     "-o -main-file-name -x -dumpdir -dependency-file -MT -header-include-file -split-dwarf-file "

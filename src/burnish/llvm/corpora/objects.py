@@ -81,7 +81,7 @@ def find_objects(source: Path, base: Path | None = None) -> list[ObjectFile]:
 
 
 def read_object(one: ObjectFile, root: Path, command: str = "") -> MlgoModule | str:
-    """Return the module in an object without its build's own options, or the reason why there is none.
+    """Return the module in an object without its build's own options, or the reason for leaving it out.
 
     Args:
         one: The object.
@@ -113,7 +113,7 @@ def read_object(one: ObjectFile, root: Path, command: str = "") -> MlgoModule | 
 
 
 def _module_of(content: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bitcode in an object, b"" if there is none, and the options of its command."""
+    """Return the bitcode in an object, b"" without bitcode, and the options of its command."""
     if content.startswith(MAGIC):
         return content, ()
     sections = {section.name: section for section in _native.elf_sections(content)}

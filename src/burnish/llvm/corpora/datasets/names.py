@@ -1,4 +1,4 @@
-"""Names of datasets' programs: cbench-v1/qsort, cbench-v1/qsort@2, and CompilerGym's forms of them."""
+"""Names of datasets' programs: cbench-v1/qsort, cbench-v1/qsort@2, and CompilerGym's forms."""
 
 from __future__ import annotations
 

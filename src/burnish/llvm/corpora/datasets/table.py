@@ -92,7 +92,7 @@ def find_dataset(name: str) -> Dataset:
     """Return the dataset of a name with or without version: cbench, cbench-v1.
 
     Raises:
-        UnknownName: there is no such dataset, or it has another version.
+        UnknownName: the dataset is unknown, or has another version.
     """
     known = datasets() | {dataset.id: dataset for dataset in datasets().values()}
     if name not in known:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,9 @@ from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, load_policy
+
+SketchProposals = Generator[tuple[Sketch, Trace], float | None, None]
+"""Yields sketches with their traces, most promising first; the caller sends the cost of each in seconds."""
 
 KIND = "schedule-costs"
 DRAWN = 380  # sketches to draw, divided by the number of statements
@@ -49,17 +52,20 @@ class _Candidate:
 
 def propose(nest: Nest, model: CostModel, vector_bytes: int) -> InitialTraces:
     """Yield traces, most promising first; the caller sends the cost of each in seconds."""
+    return whole_traces(nest, partial(propose_sketches, model=model, vector_bytes=vector_bytes))
+
+
+def whole_traces(nest: Nest, propose_for_simplified: Callable[[Nest], SketchProposals]) -> InitialTraces:
+    """Yield traces of a nest, from proposals for the simplified nest; the caller's costs go to these."""
     before, simple = simplified(nest)
-    proposals = propose_sketches(simple, model, vector_bytes)
+    proposals = propose_for_simplified(simple)
     cost: float | None = None
     with suppress(StopIteration):
         while True:
             cost = yield (*before, *proposals.send(cost)[1])
 
 
-def propose_sketches(
-    nest: Nest, model: CostModel, vector_bytes: int
-) -> Generator[tuple[Sketch, Trace], float | None, None]:
+def propose_sketches(nest: Nest, model: CostModel, vector_bytes: int) -> SketchProposals:
     """Yield sketches and traces, as `propose` does, for a nest that is simplified already."""
     pool = _Pool(nest, model, vector_bytes)
     pool.fill()

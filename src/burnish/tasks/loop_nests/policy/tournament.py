@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Generator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,13 +17,21 @@ import numpy as np
 
 from burnish.core.guide import InitialTraces
 from burnish.core.session import Session
-from burnish.core.trace import Trace
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.proposals import DRAWN, FRUITLESS, NEAR, PARENTS, ROUNDS, VARIED
-from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
+from burnish.tasks.loop_nests.policy.proposals import (
+    DRAWN,
+    FRUITLESS,
+    NEAR,
+    PARENTS,
+    ROUNDS,
+    VARIED,
+    SketchProposals,
+    whole_traces,
+)
+from burnish.tasks.loop_nests.sketches import Sketch, trace_of
 from burnish.tasks.loop_nests.variation import vary
 from burnish.tasks.tensors.machine import host
 from burnish.tasks.tensors.policy.comparison_model import ComparisonModel, load_comparison_model
@@ -65,17 +72,10 @@ def rank(
 
 def propose(nest: Nest, model: ComparisonModel, vector_bytes: int) -> InitialTraces:
     """Yield traces, most promising first; the caller sends the cost of each in seconds."""
-    before, simple = simplified(nest)
-    proposals = propose_sketches(simple, model, vector_bytes)
-    cost: float | None = None
-    with suppress(StopIteration):
-        while True:
-            cost = yield (*before, *proposals.send(cost)[1])
+    return whole_traces(nest, partial(propose_sketches, model=model, vector_bytes=vector_bytes))
 
 
-def propose_sketches(
-    nest: Nest, model: ComparisonModel, vector_bytes: int
-) -> Generator[tuple[Sketch, Trace], float | None, None]:
+def propose_sketches(nest: Nest, model: ComparisonModel, vector_bytes: int) -> SketchProposals:
     """Yield sketches and traces, as `propose` does, for a nest that is simplified already."""
     rng = np.random.default_rng(zlib.crc32(str(nest).encode()))
     featurize = Featurizer(nest, vector_bytes)

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from burnish.tasks.tensors.policy.comparison_model import ComparisonModel
-from burnish.tasks.tensors.policy.cost_model import LEAST_DEVIATION
 from burnish.tasks.tensors.train.fitting import (
     PAIR,
     LearningConfig,
     MeasuredProgram,
     Perceptrons,
     layers_of,
+    scales_of,
     train,
 )
 
@@ -40,10 +40,9 @@ def fit_comparison(
     """Fit a comparison model to measured schedules; the last arguments are fields of ComparisonModel."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    rows = np.concatenate([one for nest in measured for one in nest.features])
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + LEAST_DEVIATION
+    mean, deviation = scales_of(measured)
     hidden = [config.width] * config.hidden
-    embedding = Perceptrons([rows.shape[1], *hidden, EMBEDDED], config.models)
+    embedding = Perceptrons([len(mean), *hidden, EMBEDDED], config.models)
     judge = Perceptrons([2 * EMBEDDED, *hidden, 1], config.models)
 
     def loss(chosen: Sequence[MeasuredProgram]) -> Tensor:

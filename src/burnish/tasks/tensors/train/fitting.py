@@ -101,6 +101,12 @@ def train(
             schedule.step()
 
 
+def scales_of(measured: Sequence[MeasuredProgram]) -> tuple[Floats, Floats]:
+    """Return the mean and the deviation of each feature, float32[F], over all statements."""
+    rows = np.concatenate([one for nest in measured for one in nest.features])
+    return rows.mean(axis=0), rows.std(axis=0) + LEAST_DEVIATION
+
+
 def fit(
     measured: Sequence[MeasuredProgram],
     config: LearningConfig,
@@ -115,12 +121,11 @@ def fit(
     """Fit a cost model to measured schedules; the last arguments are fields of CostModel."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    rows = np.concatenate([one for nest in measured for one in nest.features])
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + LEAST_DEVIATION
+    mean, deviation = scales_of(measured)
     scaled = scale_of(known)
     operations = [[np.exp2(one[:, scaled].sum(axis=1)).sum() for one in nest.features] for nest in measured]
     rates = np.concatenate([nest.seconds / each for nest, each in zip(measured, operations, strict=True)])
-    sizes = [rows.shape[1], *[config.width] * config.hidden, 1]
+    sizes = [len(mean), *[config.width] * config.hidden, 1]
     network = Perceptrons(sizes, config.models, float(np.log2(rates).mean()))
     loss = partial(_loss, network, normal=(mean, deviation), scaled=scaled, config=config)
     train([*network.parameters()], loss, measured, config, rng)
