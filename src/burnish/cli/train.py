@@ -173,8 +173,9 @@ def _report(outcome: TrainingOutcome) -> None:
 
     print(f"{WHY[outcome.why]}, after iteration {outcome.iteration}")
     if outcome.best and outcome.policy:
-        score = outcome.best.metrics[SCORE]
-        print(f"best policy: of iteration {outcome.best.iteration}, {score:.4f} on the validation programs")
+        score, iteration = outcome.best.metrics[SCORE], outcome.best.iteration
+        first = "" if iteration else " (the first one: no later one is better)"
+        print(f"best policy: of iteration {iteration}{first}, {score:.4f} on the validation programs")
         print(f"wrote {outcome.policy}, {card_path(outcome.policy).name}, {CURVES}")
     print(f"curves: tensorboard --logdir {outcome.folder}")
 

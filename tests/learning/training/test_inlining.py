@@ -20,10 +20,12 @@ from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Config, Expert, Source, read_config, shipped
 from burnish.learning.training.expert import ExpertSetup, check_expert, completed, read_demonstrations
 from burnish.learning.training.loop import TrainingOutcome, train
+from burnish.learning.training.track import read_log
 from burnish.learning.training.validation import with_choices
 from burnish.policies.answer import answers_of
-from burnish.tasks.llvm_inlining.observations import INLINED
-from burnish.tasks.llvm_inlining.policy.decisions import decide
+from burnish.policies.find import shipped as shipped_policies
+from burnish.tasks.llvm_inlining.observations import INLINED, WOULD
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, decide
 from burnish.tasks.llvm_inlining.train.answer_fitting import FittingConfig, judged
 from burnish.workers.worker import Limits
 from tests.core.asking_task import TASK as ASKING
@@ -34,6 +36,10 @@ from tests.tasks.llvm_inlining.policy.test_decisions import PROBLEM
 DATA = Path(__file__).parents[2] / "data"
 TASK = load_task("llvm_inlining")
 NAMES = [name for name in shipped() if name.startswith("inlining-")]
+AFTER_CREDIT = ("ppo", "bc-max", "evolution", "dqn")
+RECIPES = (("leveldb", "libsass", "pybullet", "igraph", "jq", "pycryptodome"), ("box2d", "pymunk"))
+"""The packages to learn from and to validate on: all in the train split, but for pymunk in val."""
+SHIPPED = "llvm_inlining-loaded-bytes"
 SMALL = ["run.standardize_steps=12", "run.validate_every=1", "track.tensorboard=false", "environment.count=1"]
 
 
@@ -62,11 +68,17 @@ def test_all_that_a_configuration_names_is_there(name: str) -> None:
         build_encoder(config.network, TASK, config.environment.observation)
         check_expert(config.expert, TASK, "loaded-bytes", name)
     assert (config.task, config.objective) == (TASK.name, "loaded-bytes")
-    assert [source.use for source in (*config.programs, *config.validation)] == ["corpus:train", "corpus:val"]
+    used = [{source.use for source in sources} for sources in (config.programs, config.validation)]
+    if config.start_from or name == "inlining-credit":
+        assert used == [{f"corpus:{package}" for package in packages} for packages in RECIPES]
+        assert config.network == read_config("inlining-credit").network
+        assert config.run.patience or name == "inlining-credit"
+    else:
+        assert used == [{"corpus:train"}, {"corpus:val"}]
 
 
 def test_mlgo_s_hyper_parameters_are_those_that_it_published() -> None:
-    config = read_config("inlining-ppo")
+    config = read_config("inlining-mlgo")
     _, settings = settings_of(config)
     assert (settings.learning_rate, settings.clip, settings.entropy_coefficient) == (3e-5, 0.2, 0.003)
     assert (settings.discount, settings.gae_lambda, settings.moving_average) == (0.0, 0.0, 0.8)
@@ -77,8 +89,10 @@ def test_mlgo_s_hyper_parameters_are_those_that_it_published() -> None:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        pytest.param("inlining-ppo", ["algorithm.steps=6", "run.iterations=1"], marks=pytest.mark.slow),
-        pytest.param("inlining-bc-max", ["run.iterations=1"], marks=pytest.mark.slow),
+        pytest.param("inlining-mlgo", ["algorithm.steps=6", "run.iterations=1"], marks=pytest.mark.slow),
+        pytest.param(
+            "inlining-bc-max", ["run.iterations=1", f"start_from={SHIPPED}"], marks=pytest.mark.slow
+        ),
         pytest.param(
             "inlining-heuristic",
             ["algorithm.validation_share=0", "run.iterations=1"],
@@ -96,6 +110,45 @@ def test_what_is_trained_answers_in_the_worker(name: str, changes: list[str], tm
     ratio = outcome.best.metrics["validation/ratio"]
     reference = TASK.open(program("hash_table.c")).measure("loaded-bytes")
     assert ratio == pytest.approx(reference / session.measure("loaded-bytes"))
+
+
+@pytest.mark.parametrize("name", AFTER_CREDIT)
+def test_a_recipe_begins_with_the_policy_of_its_start(name: str, tmp_path: Path) -> None:
+    changes = [f"start_from={SHIPPED}", "run.seconds=1e-9"]
+    outcome = trained(small(f"inlining-{name}", *changes), tmp_path)
+    session = TASK.open(program("hash_table.c"))
+    reference = session.measure("loaded-bytes")
+    session.answer(answers_of(shipped_policies()[SHIPPED], TASK))
+    assert outcome.best and outcome.policy
+    assert outcome.best.iteration == 0
+    assert outcome.best.metrics["validation/ratio"] == pytest.approx(
+        reference / session.measure("loaded-bytes")
+    )
+
+
+def test_a_second_pass_tries_the_answers_of_the_policy(tmp_path: Path) -> None:
+    """The first pass is under the heuristic's answers; `start_from` is validated first."""
+    changes = [
+        f"start_from={SHIPPED}",
+        "algorithm.answers=3",
+        "algorithm.passes=2",
+        "algorithm.rounds=1",
+        "algorithm.fit.epochs=30",
+    ]
+    outcome = trained(small("inlining-credit", *changes), tmp_path)
+    scores = [row.get("validation/ratio", 0.0) for row in read_log(tmp_path / "log.jsonl")]
+    assert [score > 0 for score in scores] == [True, False, True, False, True]
+    lines = (tmp_path / "decisions.jsonl").read_text().splitlines()
+    first, second = [Decisions.from_json(line) for line in lines]
+    assert first.trace == ()
+    assert second.trace
+    assert second.digest == first.digest
+    assert second.cost != first.cost
+    given = dict(map(split_entry, second.trace))
+    for site, row in zip(second.sites, second.rows, strict=True):
+        assert (site in given) == (row[WOULD] != row[INLINED])
+    assert outcome.best
+    assert outcome.best.metrics["validation/ratio"] == max(scores)
 
 
 @pytest.mark.slow

@@ -98,11 +98,19 @@ def test_a_run_ends_at_its_first_limit(
 
 
 def test_patience_counts_validations_since_the_best(tmp_path: Path) -> None:
-    outcome = walk(tmp_path, iterations=200, validate_every=1, patience=4, seed=1)
+    said: list[str] = []
+    listener = Listener(say=said.append)
+    outcome = walk(tmp_path, listener, iterations=200, validate_every=1, patience=4, seed=1)
     scores = [row[SCORE] for row in curve(tmp_path)]
     assert outcome.why == "patience"
     assert outcome.best
     assert len(scores) - 1 == outcome.iteration == outcome.best.iteration + 4
+    kept = f"the policy of iteration {outcome.best.iteration}, which is kept: {max(scores):.4f}"
+    (why,) = said
+    assert why == (
+        f"stopping after iteration {outcome.iteration}: 4 validations in a row were not better than "
+        f"{kept}, the last one {scores[-1]:.4f}"
+    )
     longer = walk(tmp_path, iterations=200, validate_every=1, patience=9, seed=1)
     assert longer.best
     assert longer.iteration == longer.best.iteration + 9

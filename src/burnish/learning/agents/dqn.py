@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from burnish.core.errors import InputError
 from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
@@ -27,7 +28,7 @@ from burnish.learning.agents.learner import (
     move_towards,
     seeded_torch,
 )
-from burnish.learning.agents.policy import ILLEGAL, Policy, QNetwork, as_mask
+from burnish.learning.agents.policy import ILLEGAL, FlatHead, Policy, QNetwork, as_mask
 from burnish.learning.agents.replay import Replay, TransitionBatch, transitions, updates_due
 from burnish.learning.agents.rollout import Act, Notes, play, summary
 
@@ -110,13 +111,23 @@ class DQN:
         *,
         seed: int,
     ) -> None:
-        """Make a Q-network with the encoder of a new policy; its head is always flat."""
+        """Make a Q-network with the encoder of a new policy; its head is always flat.
+
+        If that policy starts with earlier weights, its logits are the first values.
+
+        Raises:
+            InputError: such a policy has another head than a flat one.
+        """
         self.envs = envs
         self.config = config or DQNConfig()
         self.seed = seed
         with seeded_torch(seed, 0):
             made = make_policy()
             self.q = QNetwork(made.encoder, len(made.actions))
+            if made.started:
+                if not isinstance(made.head, FlatHead):
+                    raise InputError("start_from: dqn begins with a flat head: policy.head = 'flat'")
+                self.q.head = made.head.logits
             self.policy = Policy(made.encoder, made.actions, head="flat", critic="none")
         self.policy.head.logits = self.q.head
         self.target = copy.deepcopy(self.q).eval().requires_grad_(False)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -63,6 +64,30 @@ def to_arrays(policy: Policy, card: Mapping[str, Any] | None = None) -> ArraysPo
         critic=None if policy.critic is None else _linear(policy.critic),
         card=dict(card or {}),
     )
+
+
+def from_arrays(policy: ArraysPolicy) -> dict[str, Tensor]:
+    """Return the state_dict of the torch policy from which `to_arrays` makes this one, without a critic.
+
+    Raises:
+        InputError: the activation is not relu, or the actions are factorised.
+    """
+    network = policy.encoder
+    if network.activation != "relu" or policy.kinds is not None:
+        raise InputError("only a perceptron of relu with a flat head can be trained further")
+    state = {"mean": network.mean, "deviation": network.deviation}
+    if network.boundaries is not None:
+        state["boundaries"] = network.boundaries
+    place = 0
+    for layer in network.layers:
+        state |= {f"layers.{place}.weight": layer.weight.T, f"layers.{place}.bias": layer.bias}
+        if layer.norm_weight is not None and layer.norm_bias is not None:
+            place += 1
+            state |= {f"layers.{place}.weight": layer.norm_weight, f"layers.{place}.bias": layer.norm_bias}
+        place += 2  # an activation follows
+    state = {f"encoder.{name}": array for name, array in state.items()}
+    state |= {"head.logits.weight": policy.head.weight.T, "head.logits.bias": policy.head.bias}
+    return {name: torch.from_numpy(np.array(array, dtype=np.float32)) for name, array in state.items()}
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

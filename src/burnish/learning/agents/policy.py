@@ -133,7 +133,12 @@ class Policy(nn.Module):
 
     A shared critic is a head on the same vectors. A separate critic has its own encoder, which begins as a
     copy of the actor's.
+
+    Attributes:
+        started: Whether the weights are those of an earlier policy.
     """
+
+    started = False
 
     def __init__(
         self,

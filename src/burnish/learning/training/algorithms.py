@@ -28,6 +28,7 @@ class Algorithm:
     module: str
     learner: str
     imitates: bool = False  # it learns from demonstrations
+    starts: bool = True  # `start_from` can name its initial weights
     of_actors: bool = False  # other processes play for it, which `burnish.cluster.training.train_many` begins
 
 
@@ -38,7 +39,7 @@ LEARNERS: dict[str, Algorithm] = {
     "sac": Algorithm("burnish.learning.agents.sac", "SAC"),
     "dqn": Algorithm("burnish.learning.agents.dqn", "DQN"),
     "td": Algorithm("burnish.learning.agents.td", "TD"),
-    "tabular-q": Algorithm("burnish.learning.agents.tabular", "TabularQ"),
+    "tabular-q": Algorithm("burnish.learning.agents.tabular", "TabularQ", starts=False),
     "evolution": Algorithm("burnish.learning.agents.evolution", "Evolution"),
     "bc-max": Algorithm("burnish.learning.agents.bc_max", "BCMax"),
     "cloning": Algorithm("burnish.learning.agents.cloning", "Cloning", imitates=True),

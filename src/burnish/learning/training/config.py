@@ -134,7 +134,10 @@ class Config:
     environment: Environment = Environment()
     network: Mapping[str, Any] = field(default_factory=dict)  # the encoder: see burnish.learning.networks
     policy: Mapping[str, Any] = field(default_factory=dict)  # head and critic: see agents.policy
-    start_from: str = ""  # folder of a run whose best policy provides the initial weights
+    start_from: str = ""
+    """The policy with which training begins: a run's folder, a policy.npz, or the name of a shipped one."""
+    start_temperature: float = 1.0
+    """Divides the logits of that policy: below 1, fewer actions are drawn that are not the most probable."""
     expert: Expert = Expert()
     track: Track = Track()
     name: str = field(default="", compare=False)
@@ -143,6 +146,8 @@ class Config:
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm.get("name"), str):
             raise InputError('algorithm: name is missing; expected a text such as "ppo"')
+        if not self.start_temperature > 0:
+            raise InputError(f"start_temperature is {self.start_temperature}; expected more than 0")
         if not self.programs:
             raise InputError("programs: expected at least one table")
 

@@ -27,14 +27,18 @@ class ConfiguredTraining:
     """
 
     ends = False
+    starts = False  # whether `start_from` can name its initial weights
 
     def __init__(self, config: Config, *, of_task: str | None = None) -> None:
         """Look up the task and the objective.
 
         Raises:
             UnknownName: there is no such task, objective or option.
-            InputError: the training is for the task `of_task` only, or an option's value is invalid.
+            InputError: the training is for the task `of_task` only, an option's value is invalid, or the
+                training does not support `start_from`.
         """
+        if config.start_from and not self.starts:
+            raise begins_anew(config)
         torch.set_num_threads(config.run.threads)
         self.config = config
         self.task = task_of(config)
@@ -78,6 +82,12 @@ class ConfiguredTraining:
 
     def close(self) -> None:
         """End the worker processes, if there are any."""
+
+
+def begins_anew(config: Config) -> InputError:
+    """Return the error for a training that takes no initial weights."""
+    name = config.algorithm["name"]
+    return InputError(f"{config.name}: start_from: {name} begins without a policy; leave start_from out")
 
 
 def task_of(config: Config) -> Task:

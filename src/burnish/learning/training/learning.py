@@ -27,9 +27,9 @@ from burnish.learning.agents.policy import Critic, Head, Policy
 from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.networks.encoder import Encoder
 from burnish.learning.training.algorithms import Note, settings_of
-from burnish.learning.training.checkpoint import FILE, diverged, load_checkpoint
+from burnish.learning.training.checkpoint import FILE, diverged
 from burnish.learning.training.config import Config
-from burnish.learning.training.configured import ConfiguredTraining
+from burnish.learning.training.configured import ConfiguredTraining, begins_anew
 from burnish.learning.training.expert import (
     DEMONSTRATIONS,
     ExpertSetup,
@@ -47,6 +47,7 @@ from burnish.learning.training.standardize import (
     random_observations,
     standardize,
 )
+from burnish.learning.training.start import load_start
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.track import EPISODES
 from burnish.learning.training.validation import Held, Played, hold_out, measure, play_all, with_choices
@@ -110,6 +111,8 @@ class PolicySetup(ConfiguredTraining):
 class PolicyTraining(PolicySetup):
     """A Training of a learner (burnish.learning.agents.learner)."""
 
+    starts = True
+
     def __init__(self, config: Config, folder: Path, note: Note, do: Executor | None = None) -> None:
         """Open the programs, start the environments and make the learner.
 
@@ -121,6 +124,8 @@ class PolicyTraining(PolicySetup):
         super().__init__(config)
         self.folder = folder
         self.algorithm, settings = settings_of(config)
+        if config.start_from and not self.algorithm.starts:
+            raise begins_anew(config)
         self._do = do
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         check_standardize_on(config.run.standardize_on, self.task)
@@ -231,13 +236,13 @@ class PolicyTraining(PolicySetup):
         self.envs.close()
 
     def policy(self) -> Policy:
-        """Make a policy, with new weights or those of the run that `start_from` names."""
+        """Make a policy, with new weights or those of `start_from`."""
         policy = super().policy()
         standardize(policy.encoder, self.seen)
         if policy.critic_encoder is not None:
             standardize(policy.critic_encoder, self.seen)
         if self.config.start_from and self.fresh:
-            load_policy(policy, Path(self.config.start_from))
+            load_start(policy, self.config.start_from, self.config.start_temperature)
         return policy
 
     def _of_learner(self, settings: Any, folder: Path, note: Note) -> dict[str, Any]:
@@ -275,27 +280,6 @@ class PolicyTraining(PolicySetup):
         if expert.demonstrations:
             return read_demonstrations(setup, self.programs)
         return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note, self._do or IN_TURN)
-
-
-def load_policy(policy: torch.nn.Module, folder: Path) -> None:
-    """Load the weights of another run's best policy, without the critic unless both policies have one.
-
-    Raises:
-        InputError: there is no such run, or its network differs.
-    """
-    checkpoint = load_checkpoint(folder)
-    if not checkpoint or not checkpoint.best:
-        raise InputError(f"start_from: {folder} has no trained policy")
-    mine, theirs = policy.state_dict(), checkpoint.best.policy
-    wrong = [
-        name
-        for name in {**mine, **theirs}
-        if not name.startswith("critic") and (name not in mine or name not in theirs)
-    ]
-    wrong += [name for name in theirs if name in mine and mine[name].shape != theirs[name].shape]
-    if wrong:
-        raise InputError(f"start_from: the policy of {folder} has another network: {wrong[0]} differs")
-    policy.load_state_dict(theirs, strict=False)
 
 
 def offered_actions(config: Config, task: Task) -> tuple[str, ...] | None:

@@ -169,6 +169,7 @@ class _Loop:
         self.lines = JsonLines(folder / LOG, self.now.log_bytes)
         self.trackers: list[Tracker] = [self.lines]
         self.began = time.monotonic() - self.now.seconds
+        self.score = NOTHING_YET  # of the last validation
 
     def run(self) -> TrainingOutcome:
         """Iterate until the run is over, and export the best policy."""
@@ -201,7 +202,9 @@ class _Loop:
             why = self._limit(metrics)
             due = self.now.iteration % self.config.run.validate_every == 0 or self._is_kept()
             self._record(metrics, validate=due or bool(why))
-            why = why or self._stale() or ("interrupted" if self._is_stopped() else "")
+            if not why and (why := self._stale()):
+                self.listener.say(self._why_stale())
+            why = why or ("interrupted" if self._is_stopped() else "")
             if why or self.now.iteration % self.config.run.checkpoint_every == 0:
                 self._save(why)
         return why
@@ -213,6 +216,7 @@ class _Loop:
             self.listener.note("validating")
             before = time.monotonic()
             found = dict(self.training.validate())
+            self.score = found[SCORE]
             self._keep(found)
             self._keep_in_series(found)
             row |= {**found, "validation/seconds": time.monotonic() - before}
@@ -281,6 +285,15 @@ class _Loop:
     def _stale(self) -> str:
         patience = self.config.run.patience
         return "patience" if patience is not None and self.now.stale >= patience else ""
+
+    def _why_stale(self) -> str:
+        best = self.now.best
+        assert best
+        kept = f"the policy of iteration {best.iteration}, which is kept"
+        return (
+            f"stopping after iteration {self.now.iteration}: {self.now.stale} validations in a row were not "
+            f"better than {kept}: {best.metrics[SCORE]:.4f}, the last one {self.score:.4f}"
+        )
 
     def _seconds_left(self) -> float | None:
         """Return the seconds until the first limit, at the rate so far; None if unknown."""

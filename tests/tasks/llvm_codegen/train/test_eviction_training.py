@@ -88,6 +88,18 @@ def test_the_score_is_llvms_cost_over_the_policys(tmp_path: Path) -> None:
     assert np.isclose(found["validation/total"], found[SCORE])
 
 
+def test_improvement_begins_at_once_with_the_policy_of_a_start(tmp_path: Path) -> None:
+    cloned = train(config_of(table("eviction-cloning"), "mine.toml"), tmp_path / "cloned", EvictionTraining)
+    assert cloned.best
+    after = opened("eviction-ppo", tmp_path, start_from=str(tmp_path / "cloned"))
+    try:
+        assert after.validate()[SCORE] == pytest.approx(cloned.best.metrics[SCORE])
+        assert "loss/clone" not in after.iterate()
+        assert after.compiles == 2
+    finally:
+        after.close()
+
+
 def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected llvm_codegen"):
         opened("eviction-ppo", tmp_path, task="llvm_passes", objective="text-bytes", options={})

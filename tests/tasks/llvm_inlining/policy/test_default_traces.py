@@ -76,7 +76,7 @@ def test_tables_have_them_too(table: Decisions, tmp_path: Path) -> None:
 
 def open_ppo(folder: Path, *changes: str) -> PolicyTraining:
     changes = ("track.tensorboard=false", "environment.count=1", *changes)
-    config = replace(read_config("inlining-ppo", changes), programs=(Source(str(FILE)),))
+    config = replace(read_config("inlining-mlgo", changes), programs=(Source(str(FILE)),))
     config = replace(config, validation=(Source(str(FILE.with_name("hash_table.c"))),))
     training = open_training(config, folder, lambda _: None)
     assert isinstance(training, PolicyTraining)

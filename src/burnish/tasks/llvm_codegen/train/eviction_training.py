@@ -1,6 +1,7 @@
 """The training of policies of evictions: "eviction-cloning", "eviction-ppo", "eviction-evolution".
 
-All begin with cloning: the policy first imitates LLVM's own choices in all modules. Reinforcement learning
+All begin with cloning, or with the policy of `start_from`: first LLVM's own choices in all modules are
+imitated. Reinforcement learning
 then runs whole compiles, some modules per iteration, with a reward for each function. Evolution does the
 same, but perturbs the weights instead of the choices.
 """
@@ -27,6 +28,7 @@ from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.mlp import MLP, MLPConfig
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
+from burnish.learning.training.start import load_start
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import SCORE
 from burnish.policies.arrays import ArraysPolicy
@@ -81,6 +83,8 @@ KINDS = ("eviction-cloning", "eviction-ppo", "eviction-evolution")
 class EvictionTraining(ConfiguredTraining):
     """A Training of the register allocator's evictions: cloning, PPO or evolution."""
 
+    starts = True
+
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
         """Compile all modules under LLVM's heuristic.
 
@@ -113,6 +117,9 @@ class EvictionTraining(ConfiguredTraining):
             encoder = MLP(from_table(MLPConfig, _layers(config), f"{config.name}: network"), len(self.inputs))
             encoder.standardize(list(self.taught.inputs))
             self.policy = Policy(encoder, ACTIONS, critic="none")
+        if config.start_from:
+            load_start(self.policy, config.start_from, config.start_temperature)
+        self.cloned = 0 if config.start_from else plan.cloning.epochs  # iterations of cloning
         rate = plan.ppo.learning_rate if self.kind == "eviction-ppo" else plan.cloning.learning_rate
         self.cloner = torch.optim.Adam(self.policy.parameters(), lr=plan.cloning.learning_rate)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=rate)
@@ -123,7 +130,7 @@ class EvictionTraining(ConfiguredTraining):
         """Run one epoch of cloning; after all of its epochs, run compiles and improve the policy."""
         self.iterations += 1
         rng = generator(self.config.run.seed, self.iterations, 0)
-        if self.iterations <= self.plan.cloning.epochs:
+        if self.iterations <= self.cloned:
             order = rng.permutation(len(self.taught))
             found = clone(self.policy, self.cloner, self.taught, self.plan.cloning, order)
             with torch.no_grad():
@@ -186,7 +193,7 @@ class EvictionTraining(ConfiguredTraining):
         return replace(to_arrays(self.policy), card={COLUMNS: list(self.inputs)})
 
     def _next(self, count: int) -> list[AllocatedModule]:
-        turn = self.iterations - self.plan.cloning.epochs
+        turn = self.iterations - self.cloned
         rng = generator(self.config.run.seed, turn, 7)
         numbers = rng.permutation(len(self.modules))[:count]
         return [self.modules[int(i)] for i in numbers]

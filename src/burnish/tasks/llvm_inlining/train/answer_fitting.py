@@ -27,6 +27,7 @@ from burnish.tasks.llvm_inlining.policy.decisions import Decisions
 class FittingConfig:
     """Settings of the fit."""
 
+    warm_epochs: int = 0  # first, on all questions, to the heuristic's own answers: the margin alone
     epochs: int = 80
     batch: int = 128
     learning_rate: float = 2e-3
@@ -36,14 +37,14 @@ class FittingConfig:
 
     def __post_init__(self) -> None:
         """Raise InputError if a value is out of its range."""
-        whole = dict.fromkeys(("epochs", "batch"), (1, np.inf))
+        whole = dict.fromkeys(("epochs", "batch"), (1, np.inf)) | {"warm_epochs": (0, np.inf)}
         rest = ("learning_rate", "weight_decay", "margin", "max_gradient_norm")
         check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """N questions for which both answers were tried."""
+    """N questions, and the gains of inlining there."""
 
     features: NDArray[np.int64]  # [N, 38]
     gains: NDArray[np.float64]  # [N]: scaled gain of inlining over leaving, with the margin
@@ -66,6 +67,12 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
     more = np.where(rows[:, INLINED] == 1, changes, -changes)
     gains = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
     return Judged(rows[:, : len(FEATURES)], gains)
+
+
+def undecided(tables: Sequence[Decisions], margin: float) -> Judged:
+    """Return all questions as if both answers cost the same: the margin in the heuristic's favour."""
+    rows = np.concatenate([one.rows for one in tables])
+    return Judged(rows[:, : len(FEATURES)], margin * (2.0 * rows[:, WOULD] - 1))
 
 
 class Fitting:

@@ -1,24 +1,30 @@
 """Training by the credit of single answers: try decisions of many modules the other way, then fit.
 
 An iteration reverses decisions of LLVM's heuristic in one module. After all modules, further iterations fit a
-policy, some epochs each. The tried decisions are in a file of the run's folder, module by module. So a run
-that was killed and is resumed tries only the missing modules.
+policy, some epochs each. In a second pass over the modules, the decisions of that policy are reversed: where
+its answers lead, the credit of an answer may differ. The tried decisions are in a file of the run's folder,
+module by module. So a run that was killed and is resumed tries only the missing modules.
 """
 
 from __future__ import annotations
 
 import copy
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.trace import Trace, split_entry
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.files import LineFile, read_json_lines
+from burnish.learning.agents.export import export_policy
 from burnish.learning.agents.learner import seeded_torch
 from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.build_encoder import build_encoder
@@ -26,12 +32,22 @@ from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.export_best import export
 from burnish.learning.training.standardize import standardize
+from burnish.learning.training.start import load_start
 from burnish.learning.training.validation import NOTHING_YET, SCORE, Played, hold_out, measure, play_all
+from burnish.policies.answer import answers_of
 from burnish.policies.choose import Actor
 from burnish.search.problem import Problem
-from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
+from burnish.tasks.llvm_inlining.observations import (
+    FEATURES,
+    INLINED,
+    INLINING_FEATURES,
+    QUESTION_SITES,
+    QUESTIONS,
+    WOULD,
+)
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
-from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, judged
+from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, judged, undecided
+from burnish.workers.worker import Worker
 
 DECISIONS = "decisions.jsonl"
 
@@ -43,7 +59,8 @@ class AnswerValuesPlan:
     answers: int = 60  # of each module to try the other way, drawn with the seed
     seconds: float = 60.0  # time limit for one module
     tried: tuple[str, ...] = ()  # files of earlier decisions, which are used and not tried again
-    rounds: int = 8  # number of validations during the fit
+    passes: int = 1  # over the modules; all but the first try the answers of the policy so far
+    rounds: int = 8  # number of validations during the fit of a pass
     fit: FittingConfig = field(default_factory=FittingConfig)
 
 
@@ -51,6 +68,7 @@ class AnswerValuesTraining(ConfiguredTraining):
     """A Training of answers to LLVM's inliner, by the effect of single answers."""
 
     ends = True
+    starts = True
 
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
         """Choose the modules, and measure the validation modules.
@@ -71,14 +89,19 @@ class AnswerValuesTraining(ConfiguredTraining):
             if not Path(name).exists():
                 raise InputError(f"{config.name}: algorithm.tried: {name}: there is no such file")
             self.before += read_json_lines(Path(name), Decisions.from_json, appended=True)
-        self.done = 0  # number of finished modules
+        self.done = 0  # number of finished modules, of all passes
+        self.fits = 0  # number of finished fits: one ends each pass
         self.steps = 0  # number of tried answers
+        self.policy: Policy | None = None  # None before the first fit, without `start_from`
         self.fitting: Fitting | None = None
-        self.metrics: dict[str, float] = {SCORE: NOTHING_YET}
+        if config.start_from:
+            self.policy = self._new_policy()
+            load_start(self.policy, config.start_from, config.start_temperature)
+        self.is_new = self.policy is not None  # whether the policy was not validated yet
 
     def iterate(self) -> Mapping[str, float]:
         """Try the next module's decisions, or fit for some epochs."""
-        if self.done < len(self.programs):
+        if self.done < (self.fits + 1) * len(self.programs):
             found = self._try_next()
             self.done += 1
             count = int(found.tried.sum()) if found else 0
@@ -86,19 +109,20 @@ class AnswerValuesTraining(ConfiguredTraining):
             gain = float((found.changes < 0).sum()) if found else 0.0
             return {"steps": self.steps, "modules": self.done, "answers": count, "answers/better": gain}
         fitting = self._fitting()
-        epochs = -(-self.plan.fit.epochs // self.plan.rounds)
-        losses = fitting.fit(epochs)
-        over = float(fitting.epochs >= self.plan.fit.epochs)
-        self.metrics = {}  # the old metrics are of the policy before this fit
-        return {"steps": self.steps, "epochs": fitting.epochs, "finished": over, **losses}
+        losses = fitting.fit(-(-self.plan.fit.epochs // self.plan.rounds))
+        self.is_new = True
+        metrics = {"steps": self.steps, "epochs": fitting.epochs, **losses}
+        if fitting.epochs >= self.plan.fit.epochs:
+            self.fits += 1
+            self.fitting = None
+        return metrics | {"finished": float(self.fits == self.plan.passes)}
 
     def validate(self) -> Mapping[str, float]:
-        """Return the policy's metrics on the validation programs, if there is a policy."""
-        if self.fitting is None:
+        """Return the metrics of a new policy on the validation programs."""
+        if self.policy is None or not self.is_new:
             return {SCORE: NOTHING_YET}
-        if not self.metrics:
-            self.metrics = measure(self.play(self.fitting.policy))
-        return self.metrics
+        self.is_new = False
+        return measure(self.play(self.policy))
 
     def play(self, actor: Actor) -> list[Played]:
         """Return episodes of the validation programs."""
@@ -117,26 +141,38 @@ class AnswerValuesTraining(ConfiguredTraining):
 
     def state_dict(self) -> dict[str, Any]:
         """See Training; the tried decisions are in the run's folder."""
-        fitted = None if self.fitting is None else self.fitting.state_dict()
-        return {"done": self.done, "steps": self.steps, "fitting": fitted}
+        fitting = None if self.fitting is None else self.fitting.state_dict()
+        policy = None if self.policy is None else self.policy.state_dict()
+        counted = {"done": self.done, "fits": self.fits, "steps": self.steps}
+        return counted | {"policy": policy, "fitting": fitting}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See Training."""
-        self.done, self.steps = state["done"], state["steps"]
+        self.done, self.fits, self.steps = state["done"], state["fits"], state["steps"]
+        self.is_new = False
+        if state["policy"] is not None:
+            self.policy = self.policy or self._new_policy()
+            self.policy.load_state_dict(state["policy"])
         if state["fitting"] is not None:
             self._fitting().load_state_dict(state["fitting"])
 
     def policy_state(self) -> dict[str, Any]:
         """See Training."""
-        assert self.fitting
-        return copy.deepcopy(self.fitting.policy.state_dict())
+        assert self.policy
+        return copy.deepcopy(self.policy.state_dict())
 
     def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
         """See Training; the exported file is played on the validation programs, for results on its card."""
-        assert self.fitting
-        actor = copy.deepcopy(self.fitting.policy)
+        assert self.policy
+        actor = copy.deepcopy(self.policy)
         actor.load_state_dict(policy)
-        described = {
+        described = self.describe()
+        path, found = export(actor, self.task.actions, folder, described, self.play)
+        return path, {**described, "actions": list(self.task.actions), **found}
+
+    def describe(self) -> dict[str, Any]:
+        """Return a policy's description for its card, without its actions and results."""
+        return {
             **self.described(),
             "observation": INLINING_FEATURES,
             "columns": list(FEATURES),
@@ -147,38 +183,60 @@ class AnswerValuesTraining(ConfiguredTraining):
             "left_out": self.left_out,
             "answers": self.steps + sum(int(one.tried.sum()) for one in self.before),
         }
-        path, found = export(actor, self.task.actions, folder, described, self.play)
-        return path, {**described, "actions": list(self.task.actions), **found}
 
     def _try_next(self) -> Decisions | None:
         """Return the next module's decisions, from a file if they are there; None if the module fails."""
-        program = self.programs[self.done]
-        for found in [*self.before, *self._tried()]:
-            if (found.digest, found.objective) == (program.digest, self.objective):
-                return found
-        self.note(f"trying answers: {program.name}, {self.done + 1} of {len(self.programs)}")
+        number = self.done % len(self.programs)
+        program = self.programs[number]
+        self.note(f"trying answers: {program.name}, {number + 1} of {len(self.programs)}")
+        problem = Problem(self.task, program, self.objective, limits=self.limits)
         plan, workers = self.plan, self.config.environment.count
-        trying = Trying(plan.answers, plan.seconds, workers, self.config.run.seed)
         try:
-            found = decide(Problem(self.task, program, self.objective, limits=self.limits), trying=trying)
+            trace = self._answers(problem) if self.fits else ()
+            for found in [*self.before, *self._tried()]:
+                if (found.digest, found.objective, found.trace) == (program.digest, self.objective, trace):
+                    return found
+            found = decide(problem, trace, Trying(plan.answers, plan.seconds, workers, self.config.run.seed))
         except (CompilerCrash, ProgramError):
             return None  # nothing to learn from
         with closing(LineFile(self.folder / DECISIONS, keep=True)) as file:
             file.append(found.to_json())
         return found
 
+    def _answers(self, problem: Problem) -> Trace:
+        """Return the policy's answers in a module that are not the heuristic's."""
+        assert self.policy
+        with tempfile.TemporaryDirectory() as folder, closing(Worker(self.limits)) as worker:
+            file = export_policy(self.policy, Path(folder), self.describe())
+            session = problem.open(worker)
+            answers = session.answer(answers_of(file, self.task))
+            rows = np.asarray(session.observe(QUESTIONS), dtype=np.int64)
+            sites = str(session.observe(QUESTION_SITES)).split("\n")
+            session.close()
+        own = {site for site, row in zip(sites, rows, strict=False) if row[WOULD] != row[INLINED]}
+        return tuple(text for text in answers if split_entry(text)[0] in own)
+
     def _tried(self) -> list[Decisions]:
         return read_json_lines(self.folder / DECISIONS, Decisions.from_json, appended=True)
 
+    def _new_policy(self) -> Policy:
+        with seeded_torch(self.config.run.seed, 0):
+            encoder = build_encoder(self.config.network, self.task, INLINING_FEATURES)
+            return Policy(encoder, self.task.actions, critic="none")
+
     def _fitting(self) -> Fitting:
-        """Return the fit of a policy to all tried decisions; the first call makes it."""
+        """Return the fit of the policy to all tried decisions; the first call of a pass makes it."""
         if self.fitting is None:
-            found = {one.digest: one for one in [*self.before, *self._tried()]}
+            tables = {(one.digest, one.trace): one for one in [*self.before, *self._tried()]}
             held = {item.program.digest for item in self.held}
-            data = judged([one for digest, one in found.items() if digest not in held], self.plan.fit.margin)
-            with seeded_torch(self.config.run.seed, 0):
-                encoder = build_encoder(self.config.network, self.task, INLINING_FEATURES)
-                standardize(encoder, list(data.features))
-                policy = Policy(encoder, self.task.actions, critic="none")
-            self.fitting = Fitting(policy, data, self.plan.fit, seed=self.config.run.seed)
+            used = [one for one in tables.values() if one.digest not in held]
+            plan, seed = self.plan.fit, self.config.run.seed
+            data = judged(used, plan.margin)
+            if self.policy is None:
+                self.policy = self._new_policy()
+                standardize(self.policy.encoder, list(data.features))
+                if plan.warm_epochs:
+                    asked = undecided([one for one in used if not one.trace], plan.margin)
+                    Fitting(self.policy, asked, plan, seed=seed).fit(plan.warm_epochs)
+            self.fitting = Fitting(self.policy, data, plan, seed=seed)
         return self.fitting
