@@ -5,7 +5,7 @@
     python benchmarks/evictions.py --search 100 --kernels --programs 20 what any policy could gain there
 
 `--search N` looks for better decisions of each module by N compiles. Decisions that differ from LLVM's are
-drawn, kept while they gain, and varied. Functions are allocated independently, so each keeps its own best ones.
+drawn, kept while they gain, and varied. Functions are allocated independently, so each keeps its own best.
 
 For each policy: its cost relative to that of LLVM's heuristic, as the geometric mean over the modules with
 evictions to decide, with the 95 % interval over resampled modules; and the ratio of the sums.

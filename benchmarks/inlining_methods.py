@@ -1,11 +1,10 @@
 """Quality of inlining policies over training time, by method, on validation modules; the heuristic is 1.0.
 
-    burnish train inlining-heuristic --out runs/heuristic        # and so on, each with --set run.seconds=180
-    burnish train inlining-ppo --out runs/ppo-warm --set start_from=runs/heuristic --set run.seconds=180
-    python benchmarks/inlining_methods.py runs/*                 # table.txt, curves.svg, rows.jsonl
+    burnish train inlining-credit                      # then inlining-ppo and so on, which begin there
+    python benchmarks/inlining_methods.py runs/* --held-out corpus:test    # table.txt, curves.svg, rows.jsonl
 
 The time is that of one training process and its workers, including validation. Intervals are for the mean of
-the best policy as exported, over resampled modules.
+the best policy as exported, over resampled modules. Validation chose that policy; held-out modules did not.
 """
 
 from __future__ import annotations
@@ -13,13 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from burnish.core.program import Program
+from burnish.core.registry import load_task
+from burnish.evaluation.against import Against, summary_of
 from burnish.evaluation.intervals import bootstrap_interval
+from burnish.learning.training.chosen_programs import choose
+from burnish.learning.training.config import Source
+from burnish.policies.answer import answers_of
+from burnish.tasks.llvm_inlining.policy.policies import against_heuristic
 
 RESULTS = Path(__file__).parent / "results" / "inlining_methods"
 SCORE = "validation/ratio"
@@ -40,6 +46,15 @@ def ratios_of(run: Path) -> Ratios:
     return json.loads(path.read_text()).get("ratios", {}) if path.exists() else {}
 
 
+def held_out(run: Path, programs: Sequence[Program]) -> list[Against]:
+    """Compile the modules in which LLVM asks with a run's exported policy; without one, return nothing."""
+    path = run / "policy.npz"
+    if not path.exists():
+        return []
+    task = load_task("llvm_inlining")
+    return list(against_heuristic(task, programs, answers_of(path, task), "loaded-bytes"))
+
+
 def interval(ratios: Ratios) -> str:
     """Return the interval of the geometric mean over modules; "" for fewer than two modules."""
     if len(ratios) < 2:
@@ -49,16 +64,27 @@ def interval(ratios: Ratios) -> str:
     return "[{:.4f}, {:.4f}]".format(*map(math.exp, ends))
 
 
-def table(curves: dict[str, list[dict[str, float]]], ratios: Mapping[str, Ratios]) -> str:
-    """Return a line for each run: the best and the last policy, and the time of the best."""
+def table(
+    curves: dict[str, list[dict[str, float]]],
+    ratios: Mapping[str, Ratios],
+    unseen: Mapping[str, Sequence[Against]] | None = None,
+) -> str:
+    """Return a line for each run: the best and the last policy, the time of the best, held-out modules."""
+    unseen = unseen or {}
     first = f"{'run':12} {'best':>8} {f'{CONFIDENCE:.0%} interval':>18}"
     lines = [f"{first} {'after s':>8} {'last':>8} {'total':>8} {'better':>7} {'worse':>7}"]
+    if unseen:
+        lines[0] += f" {'held out':>9} {f'{CONFIDENCE:.0%} interval':>18} {'better':>7} {'worse':>7}"
     for name, rows in sorted(curves.items(), key=lambda item: -max(row[SCORE] for row in item[1])):
         best = max(rows, key=lambda row: row[SCORE])
         shares = (best["validation/total_ratio"], best["validation/better"], best["validation/worse"])
         sure = interval(ratios.get(name, {}))
         numbers = f"{best[SCORE]:8.4f} {sure:>18} {best['seconds']:8.0f} {rows[-1][SCORE]:8.4f}"
         lines.append(f"{name:12} {numbers} {shares[0]:8.4f} {shares[1]:7.0%} {shares[2]:7.0%}")
+        if found := unseen.get(name):
+            whole = summary_of(found)
+            sure = f"[{whole.low:.4f}, {whole.high:.4f}]"
+            lines[-1] += f" {whole.ratio:9.4f} {sure:>18} {whole.better:7} {whole.worse:7}"
     return "\n".join(lines)
 
 
@@ -83,14 +109,28 @@ def main() -> None:
     )
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--held-out", nargs="+", default=[], metavar="PROGRAMS", help="such as corpus:test")
+    parser.add_argument("--largest", type=int, default=8000, help="IR instructions of a held-out module")
     options = parser.parse_args()
     curves = {run.name: rows for run in options.runs if (rows := curve(run))}
     options.out.mkdir(parents=True, exist_ok=True)
     ratios = {run.name: ratios_of(run) for run in options.runs}
-    text = table(curves, ratios)
+    sources = [Source(use, largest=options.largest) for use in options.held_out]
+    programs = list(choose(sources, "held-out", load_task("llvm_inlining"))) if sources else []
+    unseen = {run.name: held_out(run, programs) for run in options.runs} if programs else {}
+    text = table(curves, ratios, unseen)
     (options.out / "table.txt").write_text(f"{text}\n")
     lines = [json.dumps({"run": name, **row}) for name, rows in curves.items() for row in rows]
-    lines += [json.dumps({"run": name, "ratios": ratios[name]}) for name in curves]
+    lines += [
+        json.dumps(
+            {
+                "run": name,
+                "ratios": ratios[name],
+                "held_out": {one.program: one.ratio for one in unseen.get(name, ())},
+            }
+        )
+        for name in curves
+    ]
     (options.out / "rows.jsonl").write_text("".join(f"{line}\n" for line in lines))
     picture(curves, options.out / "curves.svg")
     print(text)

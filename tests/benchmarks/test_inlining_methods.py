@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from inlining_methods import curve, interval, ratios_of, table
 
+from burnish.evaluation.against import Against, summary_of
+
 
 def test_a_line_has_the_best_with_its_interval(tmp_path: Path) -> None:
     best = {
@@ -25,6 +27,10 @@ def test_a_line_has_the_best_with_its_interval(tmp_path: Path) -> None:
     (line,) = table({"mine": curve(tmp_path)}, {"mine": ratios_of(tmp_path)}).splitlines()[1:]
     low, high = (float(end) for end in interval(found).strip("[]").split(", "))
     assert line.split() == f"mine 1.2000 {interval(found)} 60 1.0500 1.1000 50% 25%".split()
+    unseen = [Against(name, 100.0, 100 / ratio, 5, 2) for name, ratio in found.items()]
+    (longer,) = table({"mine": curve(tmp_path)}, {"mine": found}, {"mine": unseen}).splitlines()[1:]
+    whole = summary_of(unseen)
+    assert longer.split() == [*line.split(), "1.0000", f"[{whole.low:.4f},", f"{whole.high:.4f}]", "1", "1"]
     assert low < 1.0 < high and low == pytest.approx(1 / high, rel=0.02)  # of ratios that are symmetric
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.search.evaluator import BudgetSpent, Evaluation, Evaluator
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.observations import INLINED, ROW, WOULD
@@ -48,6 +51,21 @@ def test_under_answers_those_are_tried_the_other_way_too(table: Decisions) -> No
     found = under.sites.index(table.sites[place])
     assert under.rows[found, INLINED] != under.rows[found, WOULD]
     assert under.changes[found] == -table.changes[place]
+
+
+def test_a_compile_that_takes_too_long_leaves_the_rest_untried(
+    table: Decisions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Evaluator.evaluate
+
+    def cut(self: Evaluator, *arguments: Any, **limits: Any) -> Iterator[Evaluation]:
+        yield next(iter(whole(self, *arguments, **limits)))
+        raise BudgetSpent
+
+    monkeypatch.setattr(Evaluator, "evaluate", cut)
+    found = decide(PROBLEM, trying=Trying(seconds=60))
+    assert found.tried.sum() == 1
+    assert found.changes[found.tried] == table.changes[found.tried]
 
 
 def test_sites_are_chosen_by_a_pattern(table: Decisions) -> None:

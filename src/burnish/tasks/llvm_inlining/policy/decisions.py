@@ -13,6 +13,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from burnish.core.decoding import json_object
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace, split_entry
-from burnish.search.evaluator import Evaluator
+from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.problem import Problem
 from burnish.search.space import Batch
 from burnish.tasks.llvm_inlining.observations import (
@@ -137,8 +138,9 @@ def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> De
             rng = np.random.default_rng((trying.seed, int(problem.program.digest[:8], 16)))
             chosen = [chosen[i] for i in np.sort(rng.permutation(len(chosen))[: trying.most])]
         batch = Batch([others[site] for site in chosen], partial=True)
-        for _ in evaluator.evaluate(batch, most=None, end=end):
-            pass
+        with suppress(BudgetSpent):  # a compile takes much longer than the time that is left
+            for _ in evaluator.evaluate(batch, most=None, end=end):
+                pass
         for site, found in zip(chosen, evaluator.known(batch), strict=True):
             if not found.error:
                 changes[places[site]] = found.cost - cost

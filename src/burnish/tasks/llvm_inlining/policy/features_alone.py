@@ -30,6 +30,8 @@ OZ_THRESHOLD = 5  # InlineConstants::OptMinSizeThreshold, llvm/Analysis/InlineCo
 BOTH = (INLINING_FEATURES, HEURISTIC_ANSWER)
 _ASKED = ("asked", *HEURISTIC)
 _COUNT = len(FEATURES)
+HEURISTIC_WIDTH = 2 * _COUNT + 2
+"""Units of the layer that computes the heuristic's answer."""
 
 
 def on_features_alone(policy: ActionPolicy) -> ActionPolicy:
@@ -85,8 +87,8 @@ def _computed(policy: ArraysPolicy) -> tuple[Linear, Linear]:
 
     below, at = scaled(OZ_THRESHOLD - 1), scaled(OZ_THRESHOLD)
     mean, deviation = float(network.mean[ESTIMATE]), float(network.deviation[ESTIMATE])
-    units: Floats = np.zeros((_COUNT, 2 * _COUNT + 2), dtype=np.float32)
-    bias: Floats = np.zeros(2 * _COUNT + 2, dtype=np.float32)
+    units: Floats = np.zeros((_COUNT, HEURISTIC_WIDTH), dtype=np.float32)
+    bias: Floats = np.zeros(HEURISTIC_WIDTH, dtype=np.float32)
     units[:, :_COUNT], units[:, _COUNT:-2] = np.eye(_COUNT), -np.eye(_COUNT)
     units[ESTIMATE, -2:] = deviation
     bias[-2:] = mean - below, mean - at
@@ -98,7 +100,7 @@ def _computed(policy: ArraysPolicy) -> tuple[Linear, Linear]:
         name: row / deviations[name] for name, row in of_heuristic.items()
     }  # by unit of the scaled column
     yes, step = scaled(1), at - below
-    made: Floats = np.zeros((2 * _COUNT + 2, last.weight.shape[1]), dtype=np.float32)
+    made: Floats = np.zeros((HEURISTIC_WIDTH, last.weight.shape[1]), dtype=np.float32)
     made[:_COUNT], made[_COUNT:-2] = of_features, -of_features
     # inline: yes, but 0 from the threshold on. cost: that of the estimate, but not above the threshold.
     made[-2] = -each["inline"] * yes / step

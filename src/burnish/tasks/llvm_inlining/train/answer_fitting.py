@@ -8,7 +8,7 @@ margin is added in favour of the heuristic's answer, so the policy deviates only
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,15 @@ from numpy.typing import NDArray
 from torch import nn
 
 from burnish.core.errors import InputError
+from burnish.learning.agents.export import from_arrays, to_arrays
 from burnish.learning.agents.learner import check_ranges, descend, generator, seeded_torch
 from burnish.learning.agents.policy import Policy
-from burnish.tasks.llvm_inlining.observations import FEATURES, INLINED, WOULD
-from burnish.tasks.llvm_inlining.policy.decisions import Decisions
+from burnish.learning.networks.mlp import MLP
+from burnish.learning.training.standardize import standardize
+from burnish.policies.arrays import ArraysPolicy
+from burnish.tasks.llvm_inlining.observations import FEATURES, HEURISTIC, INLINED, WOULD
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, observations_of
+from burnish.tasks.llvm_inlining.policy.features_alone import BOTH, HEURISTIC_WIDTH, on_features_alone
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class FittingConfig:
     """Settings of the fit."""
 
     warm_epochs: int = 0  # first, on all questions, to the heuristic's own answers: the margin alone
+    untried: float = 0.0  # of the questions that were not tried, as many as of those that were, times this
     epochs: int = 80
     batch: int = 128
     learning_rate: float = 2e-3
@@ -38,7 +44,7 @@ class FittingConfig:
     def __post_init__(self) -> None:
         """Raise InputError if a value is out of its range."""
         whole = dict.fromkeys(("epochs", "batch"), (1, np.inf)) | {"warm_epochs": (0, np.inf)}
-        rest = ("learning_rate", "weight_decay", "margin", "max_gradient_norm")
+        rest = ("learning_rate", "weight_decay", "margin", "untried", "max_gradient_norm")
         check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
 
 
@@ -69,10 +75,41 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
     return Judged(rows[:, : len(FEATURES)], gains)
 
 
-def undecided(tables: Sequence[Decisions], margin: float) -> Judged:
-    """Return all questions as if both answers cost the same: the margin in the heuristic's favour."""
-    rows = np.concatenate([one.rows for one in tables])
+def undecided(rows: NDArray[np.int64], margin: float) -> Judged:
+    """Return questions [N, 43] as if both answers cost the same: the margin in the heuristic's favour."""
     return Judged(rows[:, : len(FEATURES)], margin * (2.0 * rows[:, WOULD] - 1))
+
+
+def with_untried(data: Judged, tables: Sequence[Decisions], config: FittingConfig, *, seed: int) -> Judged:
+    """Return the tried questions with `config.untried` times as many that were not, as if undecided.
+
+    A few tried questions do not hold a network to the heuristic's answers elsewhere.
+    """
+    rows = np.concatenate([one.rows[~one.tried] for one in tables])
+    drawn = np.random.default_rng(seed).permutation(len(rows))[: int(config.untried * len(data))]
+    more = undecided(rows[drawn], config.margin)
+    return Judged(np.concatenate([data.features, more.features]), np.concatenate([data.gains, more.gains]))
+
+
+def begin(policy: Policy, rows: NDArray[np.int64]) -> None:
+    """Standardize a new policy's features by questions [N, 43].
+
+    If the first layer has HEURISTIC_WIDTH units, it begins as the one that computes the heuristic's answer: a
+    few thousand questions do not teach a network the heuristic's threshold.
+    """
+    encoder = policy.encoder
+    standardize(encoder, list(rows[:, : len(FEATURES)]))
+    if not isinstance(encoder, MLP) or encoder.config.scale != "log1p" or encoder.config.layer_norm:
+        return
+    first, *rest = encoder.config.hidden
+    if first != HEURISTIC_WIDTH or not rest:
+        return
+    seeing = MLP(replace(encoder.config, hidden=tuple(rest)), len(FEATURES) + 1 + len(HEURISTIC), BOTH)
+    seeing.standardize(observations_of(rows, BOTH))
+    arrays = to_arrays(Policy(seeing, policy.actions, critic="none"), {"observation": list(BOTH)})
+    alone = on_features_alone(arrays)
+    assert isinstance(alone, ArraysPolicy)
+    policy.load_state_dict(from_arrays(alone), strict=False)
 
 
 class Fitting:

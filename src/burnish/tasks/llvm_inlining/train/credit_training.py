@@ -31,7 +31,6 @@ from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.export_best import export
-from burnish.learning.training.standardize import standardize
 from burnish.learning.training.start import load_start
 from burnish.learning.training.validation import NOTHING_YET, SCORE, Played, hold_out, measure, play_all
 from burnish.policies.answer import answers_of
@@ -46,7 +45,14 @@ from burnish.tasks.llvm_inlining.observations import (
     WOULD,
 )
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
-from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, judged, undecided
+from burnish.tasks.llvm_inlining.train.answer_fitting import (
+    Fitting,
+    FittingConfig,
+    begin,
+    judged,
+    undecided,
+    with_untried,
+)
 from burnish.workers.worker import Worker
 
 DECISIONS = "decisions.jsonl"
@@ -231,12 +237,12 @@ class AnswerValuesTraining(ConfiguredTraining):
             held = {item.program.digest for item in self.held}
             used = [one for one in tables.values() if one.digest not in held]
             plan, seed = self.plan.fit, self.config.run.seed
-            data = judged(used, plan.margin)
+            data = with_untried(judged(used, plan.margin), used, plan, seed=seed)
             if self.policy is None:
+                asked = np.concatenate([one.rows for one in used if not one.trace])
                 self.policy = self._new_policy()
-                standardize(self.policy.encoder, list(data.features))
+                begin(self.policy, asked)
                 if plan.warm_epochs:
-                    asked = undecided([one for one in used if not one.trace], plan.margin)
-                    Fitting(self.policy, asked, plan, seed=seed).fit(plan.warm_epochs)
+                    Fitting(self.policy, undecided(asked, plan.margin), plan, seed=seed).fit(plan.warm_epochs)
             self.fitting = Fitting(self.policy, data, plan, seed=seed)
         return self.fitting
