@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from stable_baselines3.common.logger import Logger
 
 from burnish.core.errors import InputError
 from burnish.envs.env import Env
+from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.policy import Policy
 from burnish.learning.agents.ppo import (
     PPO,
@@ -29,6 +31,8 @@ from burnish.learning.agents.ppo import (
     value_loss,
 )
 from burnish.learning.agents.rollout import Episode
+from tests.core.asking_task import TASK as ASKING
+from tests.core.asking_task import calls, optimum
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.learning.agents.problems import (
     assert_goes_on_alike,
@@ -38,6 +42,7 @@ from tests.learning.agents.problems import (
     llvm_envs,
     llvm_optimum,
     llvm_policy,
+    small_policy,
 )
 
 
@@ -243,6 +248,30 @@ def test_ppo_finds_the_best_sequence_of_passes() -> None:
         entropy_coefficient=0.05,
     )
     assert learned_cost(PPO(llvm_envs(), llvm_policy, config, seed=0), 24) == llvm_optimum()
+
+
+def test_self_critical_ppo_answers_questions_as_well_as_possible() -> None:
+    calls_of = calls("main 4: f g; f 2: h; g 6: h; h 5:")
+    envs = VectorEnv(partial(Env, ASKING, calls_of, observation="question", limits=None), 2)
+    config = PPOConfig(
+        steps=1,
+        episodes=8,
+        self_critical=True,
+        normalize_advantages=False,
+        discount=0.0,
+        gae_lambda=0.0,
+        value_coefficient=0.0,
+        entropy_coefficient=0.0,
+        learning_rate=2e-2,
+    )
+    learner = PPO(envs, partial(small_policy, 5, len(ASKING.actions)), config, seed=1)
+    for _ in range(10):
+        learner.iterate()
+    session = ASKING.open(calls_of)
+    while session.question():
+        seen, mask = session.observe("question"), session.legal()
+        session.apply(int(learner.policy.act([seen], mask[None]).item()))
+    assert session.measure("size") == optimum(calls_of)
 
 
 def test_ppo_goes_on_from_its_state_to_the_same_metrics() -> None:

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from burnish.core.errors import InputError
 from burnish.envs.vector import VectorEnv
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
@@ -53,6 +54,7 @@ class PPOConfig:
     entropy_coefficient: float = 0.01
     max_gradient_norm: float = 0.5
     moving_average: float | None = None  # decay: see MovingAverages; MLGO combines it with discount 0
+    self_critical: bool = False  # rewards by deviation from the most probable actions: see self_critical
     target_kl: float | None = None  # an iteration's updates end when the KL divergence exceeds 1.5 times this
 
     def __post_init__(self) -> None:
@@ -62,6 +64,10 @@ class PPOConfig:
         rest = "learning_rate value_clip value_coefficient entropy_coefficient max_gradient_norm".split()
         check_ranges(self, **dict.fromkeys(counts, (1, math.inf)), **dict.fromkeys(shares, (0.0, 1.0)))
         check_ranges(self, **dict.fromkeys(rest, (0.0, math.inf)))
+        if self.self_critical and (self.steps > 1 or self.moving_average is not None):
+            raise InputError(
+                "self_critical: expected steps = 1, one episode at a time, and no moving_average"
+            )
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,10 @@ def normalized(advantages: Tensor) -> Tensor:
 def draw_actions(
     policy: Policy, observations: Sequence[Any], masks: NDArray[np.bool_], uniform: Floats
 ) -> tuple[NDArray[np.int64], Notes]:
-    """Draw actions: int64[B], and their log-probabilities and the values of the states: float64[B, 2].
+    """Draw actions: int64[B], and notes float64[B, 3].
+
+    The notes are the actions' log-probabilities, the values of the states, and 1 for a deviation: an action
+    that is less probable than another one.
 
     Args:
         policy: It has a critic.
@@ -148,7 +157,32 @@ def draw_actions(
     log_probs = found.cpu().numpy()
     actions = draw(log_probs, uniform)
     taken = log_probs[np.arange(len(actions)), actions]
-    return actions, np.stack([taken, values.cpu().numpy()], axis=1).astype(np.float64)
+    deviates = taken < log_probs.max(axis=1)
+    return actions, np.stack([taken, values.cpu().numpy(), deviates], axis=1).astype(np.float64)
+
+
+def self_critical(played: Sequence[Episode], likely: Mapping[str, float]) -> list[Episode]:
+    """Return the episodes with rewards only for deviations, such as one answer of a hundred that was drawn.
+
+    The reward is the episode's return minus that of the most probable actions on the same program (Rennie et
+    al. 2017, arXiv:1612.00563), in units of the root mean square over all deviations. All other actions
+    would have led to the return that is subtracted, so they get 0.
+
+    Args:
+        played: Episodes with the notes of `draw_actions`; all rewards of a crashed one are 0.
+        likely: The return of the most probable actions, by the program's name.
+    """
+    gains = [
+        0.0 if e.crashed or e.program not in likely else math.fsum(e.rewards) - likely[e.program]
+        for e in played
+    ]
+    deviations = [np.array([note[2] for note in episode.notes]) for episode in played]
+    square = sum(gain**2 * one.sum() for gain, one in zip(gains, deviations, strict=True))
+    scale = math.sqrt(square / max(1.0, sum(one.sum() for one in deviations))) or 1.0
+    return [
+        replace(episode, rewards=list(gain / scale * one))
+        for episode, gain, one in zip(played, gains, deviations, strict=True)
+    ]
 
 
 METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction")
@@ -184,6 +218,7 @@ class PPO:
             self.policy = make_policy()
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5)
         self.averages = MovingAverages(self.config.moving_average)
+        self._likely: dict[str, float] = {}  # returns of the most probable actions, in this iteration
         self.iterations = self.steps = self.episodes = 0
         self.environments = envs.num_envs  # of all learners; a learner's own begin with the first
         self.first = 0
@@ -289,6 +324,8 @@ class PPO:
 
     def _rewarded(self, played: Sequence[Episode]) -> list[Episode]:
         """Return the episodes with the rewards to learn from."""
+        if self.config.self_critical:
+            return self_critical(played, self._likely)
         return self.averages.rewarded(played)
 
     def _count(self, played: Sequence[Episode]) -> dict[str, float]:
@@ -300,12 +337,22 @@ class PPO:
     def _play(self) -> list[Episode]:
         """Return an iteration's episodes."""
         config, act, played = self.config, self._actor(), list[Episode]()
+        self._likely = {}
         while len(played) < config.episodes:
             first = first_program(self.seed, self.episodes + len(played))
             wanted: Any = {"steps": config.steps, "together": config.act_together, "seed": first}
             early_end = EarlyEnd.within(config.early_end_seconds)
             played += play(self.envs, act, **wanted, early_end=early_end)
+            if config.self_critical:
+                best = play(self.envs, self._most_probable, **wanted, early_end=early_end)
+                self._likely |= {one.program: math.fsum(one.rewards) for one in best if not one.crashed}
         return played
+
+    def _most_probable(
+        self, numbers: Sequence[int], observations: list[Any], masks: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], Notes]:
+        actions = self.policy.act(observations, masks).cpu().numpy()
+        return actions, np.zeros((len(numbers), 0))
 
     def _actor(
         self,
