@@ -13,8 +13,9 @@ from burnish.core.errors import InputError
 from burnish.core.registry import load_task
 from burnish.learning.agents.dqn import DQN
 from burnish.learning.agents.export import from_arrays, to_arrays
-from burnish.learning.agents.policy import Head, Policy
+from burnish.learning.agents.policy import FlatHead, Head, Policy
 from burnish.learning.networks.build_encoder import build_encoder
+from burnish.learning.networks.mlp import MLP
 from burnish.learning.training.algorithms import open_training
 from burnish.learning.training.config import config_of
 from burnish.learning.training.start import load_start
@@ -54,7 +55,7 @@ def test_a_shipped_policy_is_a_start(where: str) -> None:
 )
 def test_a_file_has_the_weights_that_were_exported(network: dict[str, Any], tmp_path: Path) -> None:
     policy, other = made(**network), made(**network)
-    assert hasattr(policy.encoder, "standardize")
+    assert isinstance(policy.encoder, MLP)
     policy.encoder.standardize(list(ROWS))
     torch.nn.init.normal_(policy.get_parameter("head.logits.weight"))
     save_arrays(to_arrays(policy), tmp_path / "policy.npz")
@@ -110,8 +111,10 @@ def test_the_first_values_of_dqn_are_the_logits_of_its_start() -> None:
 
     learner = DQN(counting_envs(1), start, seed=0)
     rows = torch.from_numpy(ROWS[:8]).float()
+    head = policies[0].head
+    assert isinstance(head, FlatHead)
     with torch.no_grad():
-        logits = policies[0].head.logits(policies[0].encoder(rows))
+        logits = head.logits(policies[0].encoder(rows))
         assert torch.equal(learner.q(rows), logits)
         assert torch.equal(learner.target(rows), logits)
     assert learner.policy.act(list(ROWS), ALL).tolist() == policies[0].act(list(ROWS), ALL).tolist()

@@ -54,7 +54,7 @@ def load_start(policy: Policy, source: str, temperature: float = 1.0) -> None:
     policy.load_state_dict(dict(start.weights), strict=False)
     with torch.no_grad():
         for weight in policy.head.parameters():
-            weight /= temperature
+            weight.div_(temperature)
     policy.started = True
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.search.evaluator import BudgetSpent, Evaluation, Evaluator
+from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.problem import Problem
+from burnish.search.space import Evaluation
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.observations import INLINED, ROW, WOULD
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide

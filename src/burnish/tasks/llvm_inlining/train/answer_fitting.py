@@ -77,7 +77,8 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
 
 def undecided(rows: NDArray[np.int64], margin: float) -> Judged:
     """Return questions [N, 43] as if both answers cost the same: the margin in the heuristic's favour."""
-    return Judged(rows[:, : len(FEATURES)], margin * (2.0 * rows[:, WOULD] - 1))
+    gains = np.asarray(margin * (2 * rows[:, WOULD] - 1), dtype=np.float64)
+    return Judged(rows[:, : len(FEATURES)], gains)
 
 
 def with_untried(data: Judged, tables: Sequence[Decisions], config: FittingConfig, *, seed: int) -> Judged:
