@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from burnish.core.errors import InputError
 from burnish.core.registry import load_task
@@ -14,6 +15,7 @@ from burnish.core.trace import split_entry
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.learning.agents.demonstrations import demonstrate
+from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of, trainings_of
 from burnish.learning.training.chosen_programs import choose
@@ -25,8 +27,15 @@ from burnish.learning.training.validation import with_choices
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped as shipped_policies
 from burnish.tasks.llvm_inlining.observations import INLINED, WOULD
-from burnish.tasks.llvm_inlining.policy.decisions import Decisions, decide
-from burnish.tasks.llvm_inlining.train.answer_fitting import FittingConfig, judged
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
+from burnish.tasks.llvm_inlining.train.answer_fitting import (
+    Fitting,
+    FittingConfig,
+    begin,
+    judged,
+    undecided,
+    with_untried,
+)
 from burnish.workers.worker import Limits
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls
@@ -174,6 +183,31 @@ def test_the_worth_of_inlining_is_what_leaving_costs_more() -> None:
     assert data.gains == pytest.approx(expected)
     with pytest.raises(InputError, match="no answer was tried"):
         judged([], FittingConfig().margin)
+
+
+def test_the_credit_of_answers_begins_with_those_of_the_heuristic() -> None:
+    """The threshold is in the first layer, so a short fit to the heuristic's answers has all of them."""
+    rows = decide(PROBLEM).rows
+    policies = []
+    for _ in range(2):
+        encoder = build_encoder({"hidden": [78, 64, 32]}, TASK, "inlining-features")
+        policies.append(Policy(encoder, TASK.actions, critic="none"))
+        begin(policies[-1], rows, seed=1)
+    first, second = (policy.state_dict() for policy in policies)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    fitting = Fitting(policies[0], undecided(rows, 1.0), FittingConfig(), seed=0)
+    assert fitting.fit(40)["agreement"] == 1.0
+
+
+def test_untried_questions_are_as_if_both_answers_cost_the_same() -> None:
+    table = decide(PROBLEM, trying=Trying(most=4))
+    data = judged([table], 0.5)
+    both = with_untried(data, [table], FittingConfig(margin=0.5, untried=1.5), seed=0)
+    assert (len(data), len(both)) == (4, 10)
+    assert both.gains[:4].tolist() == data.gains.tolist()
+    left = {tuple(row[:38]): row[WOULD] for row in table.rows[~table.tried]}
+    for features, gain in zip(both.features[4:], both.gains[4:], strict=True):
+        assert gain == 0.5 * (2 * left[tuple(features)] - 1)
 
 
 def test_demonstrations_have_the_compiler_s_own_answers_too() -> None:

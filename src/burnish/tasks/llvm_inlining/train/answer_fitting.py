@@ -92,7 +92,7 @@ def with_untried(data: Judged, tables: Sequence[Decisions], config: FittingConfi
     return Judged(np.concatenate([data.features, more.features]), np.concatenate([data.gains, more.gains]))
 
 
-def begin(policy: Policy, rows: NDArray[np.int64]) -> None:
+def begin(policy: Policy, rows: NDArray[np.int64], *, seed: int) -> None:
     """Standardize a new policy's features by questions [N, 43].
 
     If the first layer has HEURISTIC_WIDTH units, it begins as the one that computes the heuristic's answer: a
@@ -105,9 +105,11 @@ def begin(policy: Policy, rows: NDArray[np.int64]) -> None:
     first, *rest = encoder.config.hidden
     if first != HEURISTIC_WIDTH or not rest:
         return
-    seeing = MLP(replace(encoder.config, hidden=tuple(rest)), len(FEATURES) + 1 + len(HEURISTIC), BOTH)
+    with seeded_torch(seed, 0):
+        seeing = MLP(replace(encoder.config, hidden=tuple(rest)), len(FEATURES) + 1 + len(HEURISTIC), BOTH)
+        both = Policy(seeing, policy.actions, critic="none")
     seeing.standardize(observations_of(rows, BOTH))
-    arrays = to_arrays(Policy(seeing, policy.actions, critic="none"), {"observation": list(BOTH)})
+    arrays = to_arrays(both, {"observation": list(BOTH)})
     alone = on_features_alone(arrays)
     assert isinstance(alone, ArraysPolicy)
     policy.load_state_dict(from_arrays(alone), strict=False)

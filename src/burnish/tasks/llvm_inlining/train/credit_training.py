@@ -241,7 +241,7 @@ class AnswerValuesTraining(ConfiguredTraining):
             if self.policy is None:
                 asked = np.concatenate([one.rows for one in used if not one.trace])
                 self.policy = self._new_policy()
-                begin(self.policy, asked)
+                begin(self.policy, asked, seed=seed)
                 if plan.warm_epochs:
                     Fitting(self.policy, undecided(asked, plan.margin), plan, seed=seed).fit(plan.warm_epochs)
             self.fitting = Fitting(self.policy, data, plan, seed=seed)
