@@ -19,13 +19,13 @@ import schedules
 from kit.floors import Floor
 from kit.rounds import FEW, SLOW_SECONDS, take_turns
 from mlir_schedules import benches, cases, peers, pictures, traces
-from mlir_schedules.benches import Bench, GivenTrial, open_bench
+from mlir_schedules.benches import Bench, open_bench
 from mlir_schedules.cases import Case
 from mlir_schedules.floors import FLOORS, SINGLE
-from mlir_schedules.peers import Way
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
+from burnish.tasks.mlir_schedules.peers.way import Way
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.writing import families, sets
 
@@ -213,7 +213,6 @@ def test_a_network_is_measured_with_the_weights_that_it_has(monkeypatch: pytest.
     tiny = {"resnet18": lambda: networks.resnet18(side=32, width=4, classes=5)}
     monkeypatch.setattr(networks, "NETWORKS", tiny)
     bench = open_bench(Case("resnet18", cases.NETWORK))
-    assert isinstance(bench.trial, GivenTrial)
     assert all(array.ctypes.data % 64 == 0 for array in bench.trial.arrays)
     failed: dict[str, str] = {}
     found = peers.forms("torch", bench, failed)

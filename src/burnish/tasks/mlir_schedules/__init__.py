@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from burnish.core.listing import Listing, whole
+from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
+from burnish.core.session import Session
 from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.tasks.mlir_schedules.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.mlir_schedules.diagrams import DRAWINGS
@@ -25,6 +28,12 @@ def _source() -> ProgramSource:
     from burnish.tasks.mlir_schedules.programs import MlirSource  # late: workers do not need it
 
     return MlirSource()
+
+
+def _open_torch(mode: str, program: Program, original: str) -> Session:
+    from burnish.tasks.mlir_schedules.peers.session import open_torch  # late: few commands need it
+
+    return open_torch(mode, program, original)
 
 
 TASK = Task(
@@ -48,7 +57,15 @@ TASK = Task(
         emitters={".so": emit_shared_object, ".o": emit_object, ".h": emit_header, ".mlir": write_schedule},
         written_beside={".so": (".h",), ".o": (".h",)},
     ),
-    checks=Checks(behaviour, toolchain=toolchain),
+    checks=Checks(
+        behaviour,
+        toolchain=toolchain,
+        peers={
+            "torch": partial(_open_torch, "eager"),
+            "torch.compile": partial(_open_torch, "compile"),
+            "torch.jit": partial(_open_torch, "jit"),
+        },
+    ),
     shown=Presentation(
         ("seconds",),
         describe=describe,

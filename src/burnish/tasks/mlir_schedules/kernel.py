@@ -120,15 +120,16 @@ def code_digest(module: Any) -> str:
 
 
 class Trial:
-    """Random inputs for a program, and the outputs that are expected."""
+    """Inputs for a program, by default random ones, and the outputs that are expected."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, inputs: Arrays | None = None) -> None:
         self.text = text
+        self._given = inputs
 
     @cached_property
     def inputs(self) -> list[NDArray[Any]]:
-        """Random inputs, seeded by the program's text."""
-        return inputs_of(self.text)
+        """The given inputs, or random ones, seeded by the program's text."""
+        return inputs_of(self.text) if self._given is None else list(self._given)
 
     @cached_property
     def expected(self) -> list[NDArray[np.float64]]:
@@ -167,8 +168,18 @@ class Trial:
         for array in self.outputs:
             array.fill(np.nan)
         compiled.run(self.arrays)
-        compared = zip(self.outputs, self.expected, self.largest_errors, strict=True)
+        self.compare(self.outputs)
+
+    def compare(self, found: Arrays) -> None:
+        """Compare outputs with the expected ones.
+
+        Raises:
+            Miscompiled: an output has another shape, or differs by more than rounding.
+        """
+        compared = zip(found, self.expected, self.largest_errors, strict=True)
         for number, (array, expected, most) in enumerate(compared):
+            if array.shape != expected.shape:
+                raise Miscompiled(f"result {number} has the shape {array.shape}; expected {expected.shape}")
             with np.errstate(invalid="ignore"):
                 if (np.abs(array - expected) <= most).all():
                     continue

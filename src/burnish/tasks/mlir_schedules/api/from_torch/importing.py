@@ -88,6 +88,11 @@ def import_module(
     return Imported(text, names, axes, fold)
 
 
+def weight_count(module: nn.Module, *, fold: bool = True) -> int:
+    """Return the number of weights that a module's program takes; fold: see `import_module`."""
+    return len(_state(fold_batch_norms(module) if fold else module))
+
+
 def found_torch() -> Any:
     """Return torch.
 
