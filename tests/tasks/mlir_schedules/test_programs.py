@@ -117,7 +117,7 @@ def test_what_cannot_be_used_is_said(folder: Path, text: str, what: str) -> None
         (function("", "tensor<4xi32>", "tensor<4xi32>"), "argument 0 of @main is tensor<4xi32>; expected"),
         (
             function("", "tensor<?xf32>", "tensor<?xf32>"),
-            "expected a tensor of f32 or f64 with known, positive",
+            "expected a tensor of f32, f64, i32, i64 with known, positive",
         ),
         (function("", "tensor<0xf32>", "tensor<0xf32>"), "argument 0 of @main is tensor<0xf32>"),
         (function("", "memref<4xf32>", "memref<4xf32>"), "argument 0 of @main is memref<4xf32>"),

@@ -16,7 +16,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
-from burnish.tasks.mlir_schedules.reference.inputs import DTYPES
+from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, bounds_of
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.tensors.arrays import ALIGNMENT, taken
 
@@ -65,6 +65,8 @@ class ScheduledFunction:
         self.inputs, self.outputs = session.payload.inputs, session.payload.outputs
         self.compiled = session.compiled()  # keeps the machine code in memory
         self._types = [(one.shape, np.dtype(DTYPES[one.dtype])) for one in (*self.inputs, *self.outputs)]
+        bounds = enumerate(bounds_of(program.content.decode()))
+        self._bounds = [(number, below) for number, below in bounds if below is not None]
         formats = "".join(dtype.char for _, dtype in self._types)
         shapes = [shape for shape, _ in self._types]
         self._code = _native.CodeFunction(self.compiled, self.compiled.address, formats, shapes)
@@ -74,10 +76,12 @@ class ScheduledFunction:
 
         Raises:
             InputError: an array is missing or has another shape or dtype, or an output is read-only, not
-                C-contiguous, or shares memory with another argument.
+                C-contiguous, or shares memory with another argument; or an index is out of range.
         """
         if len(inputs) != len(self.inputs):
             self._taken(inputs, 0, len(self.inputs))
+        for number, below in self._bounds:
+            _check_indices(np.asarray(inputs[number]), number, below)
         if out is None:
             results = tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
         else:
@@ -158,6 +162,15 @@ class BoundFunction:
         if len(inputs) != self._count:
             self.function._taken(inputs, 0, self._count)
         return self.function(*inputs, *self._held)
+
+
+def _check_indices(array: Array, number: int, below: int) -> None:
+    """Check that an input has indices from 0 to below - 1; the machine code would read other memory."""
+    if array.dtype.kind == "i" and (wrong := (array < 0) | (array >= below)).any():
+        where = [int(i) for i in np.argwhere(wrong)[0]]
+        raise InputError(
+            f"input {number}{where} is {array[tuple(where)]}; expected an index from 0 to {below - 1}"
+        )
 
 
 def _fits(array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

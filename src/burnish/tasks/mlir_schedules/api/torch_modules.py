@@ -40,7 +40,7 @@ def optimize_module(
     """Search for a schedule of a module, and return a module that runs it.
 
     Args:
-        module: A module in evaluation mode, on the CPU, of float32; see
+        module: A module in evaluation mode, on the CPU, with weights of float32; see
             burnish.tasks.mlir_schedules.api.from_torch.importing for what can be imported.
         example_inputs: One tensor for each input; the new module takes inputs of these shapes only.
         budget, strategy: Of the search.
@@ -69,7 +69,7 @@ class ScheduledModule(nn.Module):
     Attributes:
         function: The scheduled function, on NumPy arrays.
         result: The search's result; None if there was no search.
-        shapes: The shapes of the inputs.
+        shapes, dtypes: The shapes and dtypes of the inputs.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class ScheduledModule(nn.Module):
         imported = imported or import_module(module, example_inputs)
         self.result = result
         self.shapes = [tuple(value.shape) for value in example_inputs]
+        self.dtypes = [value.dtype for value in example_inputs]
         self.function = ScheduledFunction(named(imported, module), trace)
         self._bound: BoundFunction = self.function.bind(*imported.weights(module))
         with torch.no_grad():
@@ -108,19 +109,21 @@ class ScheduledModule(nn.Module):
         """Return the same as the original module: a tensor, or a tuple of tensors, without gradients.
 
         Raises:
-            InputError: an input is not of the shape of the example, not of float32, or not on the CPU.
+            InputError: an input is not of the shape of the example, not of its dtype, or not on the
+                CPU; or an index is out of range.
         """
         if len(inputs) != len(self.shapes):
             raise InputError(f"{len(inputs)} inputs; expected {len(self.shapes)}, as when it was optimized")
-        for number, (value, shape) in enumerate(zip(inputs, self.shapes, strict=True)):
+        expected = zip(inputs, self.shapes, self.dtypes, strict=True)
+        for number, (value, shape, dtype) in enumerate(expected):
             if value.shape != shape:
                 raise InputError(
                     f"input {number} has the shape {tuple(value.shape)}; this module was optimized for "
                     f"{shape}: optimize the module for the new shape, too"
                 )
-            if value.dtype != torch.float32 or value.device.type != "cpu":
+            if value.dtype != dtype or value.device.type != "cpu":
                 found = f"{value.dtype} on {value.device}"
-                raise InputError(f"input {number} is {found}; expected torch.float32 on the CPU")
+                raise InputError(f"input {number} is {found}; expected {dtype} on the CPU")
         results = self._bound(*(value.detach().numpy() for value in inputs))
         if isinstance(results, tuple):
             return tuple(map(torch.from_numpy, results))
