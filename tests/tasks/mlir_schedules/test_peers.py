@@ -127,7 +127,7 @@ def test_results_are_compared_with_torch(tmp_path: Path, capsys: pytest.CaptureF
     path.write_text(result_of(named("add:8x16"), "add:8x16").to_json() + "\n")
     assert main(["compare", str(path), "--against", "torch", "--confidence", "0.9", "--json"]) == 0
     row, summary = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert row["against"] == "torch" and 0 < row["noisy"]["seconds"]["low"]
+    assert row["against"] == "torch" and row["noisy"]["seconds"]["low"] > 0
     assert summary["summary"]["against"] == "torch"
     assert main(["compare", str(path), "--against", "tensorflow"]) == 2
     assert "no baseline named 'tensorflow'; known: naive, torch," in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,25 +20,30 @@ from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
 from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, bounds_of
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.tensors.arrays import ALIGNMENT, taken
+from burnish.tasks.tensors.threads import THREADS, threads_of
 
 Array = NDArray[Any]
 
 
-def compile_schedule(program: str | Program, trace: Sequence[str] = ()) -> ScheduledFunction:
+def compile_schedule(
+    program: str | Program, trace: Sequence[str] = (), *, threads: int = 1
+) -> ScheduledFunction:
     """Compile a linalg program as scheduled: `compile_schedule("matmul:64x64x64")(a, b)`.
 
     Args:
         program: A Program, or its text, file or name (see burnish.tasks.mlir_schedules.programs).
         trace: The actions of a schedule, as `burnish.optimize` finds them; () gives MLIR's naive code.
+        threads: The number of threads that share the parallel loops of a call.
 
     Raises:
+        InputError: the number of threads is out of range.
         ProgramError, IllegalAction: the program or the schedule is not valid.
         LoweringFailed: MLIR cannot compile the schedule.
         Miscompiled: the results for random inputs differ from NumPy's.
         MissingTool: MLIR is not installed.
     """
     return ScheduledFunction(
-        MlirSource().load(program).program if isinstance(program, str) else program, trace
+        MlirSource().load(program).program if isinstance(program, str) else program, trace, threads=threads
     )
 
 
@@ -52,14 +58,16 @@ class ScheduledFunction:
     Attributes:
         program: The program that is computed.
         trace: The actions of its schedule.
+        threads: The number of threads that share its parallel loops.
         inputs, outputs: Types of arguments and results.
         compiled: The machine code.
     """
 
-    def __init__(self, program: Program, trace: Sequence[str] = ()) -> None:
+    def __init__(self, program: Program, trace: Sequence[str] = (), *, threads: int = 1) -> None:
         """Compile a program as scheduled, and compare it with NumPy; see `compile_schedule`."""
         trace = names_in("trace", trace)
-        session = open_program(program)
+        self.threads = threads_of({THREADS.name: str(threads)})
+        session = open_program(program, threads)
         session.replay(trace)
         self.program, self.trace = program, tuple(trace)
         self.inputs, self.outputs = session.payload.inputs, session.payload.outputs
@@ -109,7 +117,7 @@ class ScheduledFunction:
         return f"<{type(self).__name__} {self.program.name} ({taken}) -> ({returned}), {steps}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.program, self.trace)
+        return partial(type(self), threads=self.threads), (self.program, self.trace)
 
     def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Compute the outputs, with copies of inputs that the code cannot take as they are."""

@@ -21,6 +21,7 @@ from burnish.tasks.mlir_schedules.api.callables import BoundFunction, ScheduledF
 from burnish.tasks.mlir_schedules.api.from_torch.importing import Imported, import_module
 from burnish.tasks.mlir_schedules.programs import program as program_of
 from burnish.tasks.mlir_schedules.reference.work import tolerance
+from burnish.tasks.tensors.threads import THREADS
 from burnish.workers.worker import GIB, Limits
 
 TASK = "mlir_schedules"
@@ -36,6 +37,7 @@ def optimize_module(
     budget: Budget = BUDGET,
     strategy: Strategy = STRATEGY,
     limits: Limits = LIMITS,
+    threads: int = 1,
 ) -> ScheduledModule:
     """Search for a schedule of a module, and return a module that runs it.
 
@@ -45,6 +47,7 @@ def optimize_module(
         example_inputs: One tensor for each input; the new module takes inputs of these shapes only.
         budget, strategy: Of the search.
         limits: Limits of the processes in which schedules are compiled and measured.
+        threads: The number of threads that share the parallel loops of a call.
 
     Raises:
         InputError: the module cannot be imported.
@@ -52,10 +55,11 @@ def optimize_module(
         Miscompiled: the schedule does not compute the same as torch.
     """
     imported = import_module(module, example_inputs)
-    problem = Problem(load_task(TASK), named(imported, module), limits=limits)
+    task = load_task(TASK).configured({THREADS.name: str(threads)})
+    problem = Problem(task, named(imported, module), limits=limits)
     result = optimize(problem, budget, strategy=strategy)
     trace = () if result.fallback else result.trace
-    return ScheduledModule(module, example_inputs, trace, imported=imported, result=result)
+    return ScheduledModule(module, example_inputs, trace, imported=imported, result=result, threads=threads)
 
 
 def named(imported: Imported, module: nn.Module) -> Program:
@@ -80,6 +84,7 @@ class ScheduledModule(nn.Module):
         *,
         imported: Imported | None = None,
         result: Result | None = None,
+        threads: int = 1,
     ) -> None:
         """Compile a module with a schedule, and compare it with torch on the examples.
 
@@ -88,6 +93,7 @@ class ScheduledModule(nn.Module):
             trace: The schedule; without actions, MLIR's naive code runs.
             imported: The module's program, if it is imported already.
             result: The result of the search that found the schedule.
+            threads: The number of threads that share the parallel loops of a call.
 
         Raises:
             InputError, IllegalAction: the module cannot be imported, or the schedule does not fit.
@@ -98,7 +104,7 @@ class ScheduledModule(nn.Module):
         self.result = result
         self.shapes = [tuple(value.shape) for value in example_inputs]
         self.dtypes = [value.dtype for value in example_inputs]
-        self.function = ScheduledFunction(named(imported, module), trace)
+        self.function = ScheduledFunction(named(imported, module), trace, threads=threads)
         self._bound: BoundFunction = self.function.bind(*imported.weights(module))
         with torch.no_grad():
             expected = module(*example_inputs)
