@@ -17,10 +17,13 @@ from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 from burnish.schedules import compile_schedule
 from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.mlir_schedules import sketches
+from burnish.tasks.mlir_schedules.drawing import draw
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, lowered
 from burnish.tasks.mlir_schedules.outputs import link_shared
 from burnish.tasks.mlir_schedules.parallel import is_parallel
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
+from burnish.tasks.mlir_schedules.sketches import OpSketch
 from burnish.tasks.tensors.arrays import Array
 from burnish.workers.worker import Limits, Worker
 from tests.tasks.mlir_schedules.small import SMALL, small
@@ -194,3 +197,33 @@ def test_shared_objects_hide_their_pool(tmp_path: Path) -> None:
 def test_several_threads_are_timed_by_elapsed_time() -> None:
     assert CompiledSchedule(shared("matmul", 2).payload, threads=2).threads == 2
     assert CompiledSchedule(open_program(small("matmul")).payload, threads=2).threads == 1
+
+
+@pytest.mark.parametrize("name", ["matmul", "product", "conv", "depthwise", "add", "columns", "softmax"])
+def test_sketches_have_parallel_loops_for_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketches, "MOST_ALONE", 0)
+    session = open_program(small(name), 2)
+    before, ops = sketches.opened(session)
+    rng = np.random.default_rng(0)
+    drawn = {site: found for site, op in ops.items() if (found := draw(op, 8, rng))}
+    assert not any("parallel" in entry for entry in sketches.trace_of(ops, drawn))
+    trace = (*before, *sketches.trace_of(ops, drawn, threads=2))
+    assert any("tile_parallel" in entry for entry in trace)
+    session.replay(trace)
+    outputs(session)
+
+
+def test_small_ops_stay_with_one_thread() -> None:
+    _, ops = sketches.opened(open_program(small("matmul")))
+    drawn = {"matmul#1": draw(ops["matmul#1"], 8, np.random.default_rng(0))}
+    assert drawn["matmul#1"] is not None
+    assert not any("parallel" in entry for entry in sketches.trace_of(ops, drawn, threads=2))  # type: ignore[arg-type]
+
+
+def test_parallel_steps_are_equal_for_all_threads() -> None:
+    _, ops = sketches.opened(open_program(small("matmul:512x192x64")))
+    sketch = OpSketch(tile=((0, 4), (1, 16)), depth=((2, 1),))
+    (entry,) = (
+        text for text in sketches.entries(ops["matmul#1"], sketch, threads=4) if "tile_parallel" in text
+    )
+    assert entry == "matmul#1: tile_parallel(0, 128)"  # 4 iterations; 192 has 3 of 64, or 6 of 32
