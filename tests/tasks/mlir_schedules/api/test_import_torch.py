@@ -182,7 +182,7 @@ def test_functions_have_the_name_that_is_asked_for() -> None:
 
 WEIGHTS = drawn(4, 40)
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "indices": (lambda value: value.argmax(-1).float(), "tensor<3xi64>.*; expected tensors of f32"),
+    "truths": (lambda value: value > 0, "tensor<3x4xi1>.*; expected tensors of f32, i64, i32"),
     "scans": (
         lambda value: value.cumsum(0),
         "the module needs tm_tensor.scan; programs can have .* linalg, tensor",

@@ -118,6 +118,16 @@ def test_whole_numbers_come_out() -> None:
     np.testing.assert_array_equal(rows, table[ids])
 
 
+def test_indices_of_largest_elements_come_out() -> None:
+    class Largest(nn.Module):
+        def forward(self, value: Any) -> Any:
+            return value.argmax(-1)
+
+    value = torch.randn((3, 4), generator=torch.Generator().manual_seed(1))
+    found = ScheduledModule(Largest().eval(), [value])
+    torch.testing.assert_close(found(-value), (-value).argmax(-1))
+
+
 def test_ops_that_look_up_elements_are_not_vectorized() -> None:
     session = TASK.open(program(ARGMAX, "argmax.mlir"))
     assert session.legal("generic#0")[INDEX["vectorize"]]
