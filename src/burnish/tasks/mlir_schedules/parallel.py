@@ -20,7 +20,12 @@ from burnish.tasks.tensors.threads import POOL
 
 POINTER = "!llvm.ptr"
 POOL_TYPES = (POINTER, POINTER, "i64", POINTER, "i64", "i64")
-COPIED = ("affine.apply", "memref.get_global", "ub.poison", "vector.broadcast")  # ops without effects, besides those of COPIED_DIALECTS
+COPIED = (
+    "affine.apply",
+    "memref.get_global",
+    "ub.poison",
+    "vector.broadcast",
+)  # ops without effects, besides those of COPIED_DIALECTS
 COPIED_DIALECTS = ("arith.", "index.", "math.")
 VIEWS = tuple(
     f"memref.{name}"

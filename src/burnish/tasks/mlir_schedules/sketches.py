@@ -158,20 +158,22 @@ def entries(op: Op, sketch: OpSketch, site: str = "", threads: int = 1) -> Trace
 def parallel_loop(real: Realized, threads: int) -> list[str]:
     """Return the action that puts an op's loops into a parallel one, if there is one.
 
-    Its steps are as long as they can be with an iteration for each thread, and as many for each. They are
-    longer than those of the next loop along the same iterator, whose steps divide them.
+    Its iterator is one of copied operands if possible: each iteration would make the other copies again. Its
+    steps are as long as they can be with an iteration for each thread, and as many for each. They are longer
+    than those of the next loop along the same iterator, whose steps divide them.
     """
-    op, found = real.main, list[tuple[bool, int, str]]()
+    op, found = real.main, list[tuple[int, bool, int, str]]()
     if threads < 2 or op.points < MOST_ALONE:
         return []
     for dimension, extent in enumerate(op.extents[:MOST_DIMENSIONS]):
         steps = [step for loop, step in (*real.outer, *real.inner) if loop == dimension]
+        again = sum(not any(row[dimension] for row in op.accesses[operand]) for operand, _ in real.packs)
         for size in SHARED_SIZES:
             trips, rest = divmod(extent, size)
             fits = not steps or (size > steps[0] and size % steps[0] == 0)
             if not op.reduces[dimension] and not rest and trips >= threads and fits:
-                found.append((trips % threads > 0, trips, f"tile_parallel({dimension}, {size})"))
-    return [min(found)[2]] if found else []
+                found.append((again, trips % threads > 0, trips, f"tile_parallel({dimension}, {size})"))
+    return [min(found)[3]] if found else []
 
 
 def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+// Checks before a thread sleeps, in all 50 to 100 us: to wake it takes as long, and calls often follow one another.
+enum { CHECKS = 2000 };
+
 struct loop {
   burnish_iteration iteration;
   const uint64_t *pointers;
@@ -23,13 +26,22 @@ struct pool {
   pthread_mutex_t busy, mutex;
   pthread_cond_t begin, done;
   struct loop *loop;
-  uint64_t started, wanted, left, round;
+  uint64_t started, wanted;
+  _Atomic uint64_t left, round;
 };
 
 struct worker {
   struct pool *pool;
   uint64_t thread;
 };
+
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
 
 static void work(struct loop *loop, uint64_t thread) {
   for (uint64_t index; (index = atomic_fetch_add(&loop->next, 1)) < loop->count;)
@@ -40,19 +52,23 @@ static void *wait_for_loops(void *argument) {
   struct worker self = *(struct worker *)argument;
   struct pool *pool = self.pool;
   free(argument);
-  pthread_mutex_lock(&pool->mutex);
   for (uint64_t seen = 0;;) {
+    for (int i = 0; i < CHECKS && pool->round == seen; ++i)
+      pause_briefly();
+    pthread_mutex_lock(&pool->mutex);
     while (pool->round == seen)
       pthread_cond_wait(&pool->begin, &pool->mutex);
     seen = pool->round;
-    if (self.thread > pool->wanted)
-      continue;
-    struct loop *loop = pool->loop;
+    struct loop *loop = self.thread <= pool->wanted ? pool->loop : NULL;
     pthread_mutex_unlock(&pool->mutex);
+    if (!loop)
+      continue;
     work(loop, self.thread);
-    pthread_mutex_lock(&pool->mutex);
-    if (--pool->left == 0)
+    if (atomic_fetch_sub(&pool->left, 1) == 1) {
+      pthread_mutex_lock(&pool->mutex);
       pthread_cond_signal(&pool->done);
+      pthread_mutex_unlock(&pool->mutex);
+    }
   }
   return NULL;
 }
@@ -110,11 +126,14 @@ __attribute__((weak)) void burnish_parallel(burnish_iteration iteration, const u
   while (pool->started < others && start(pool))
     ++pool->started;
   pool->loop = &loop;
-  pool->wanted = pool->left = others < pool->started ? others : pool->started;
+  pool->wanted = others < pool->started ? others : pool->started;
+  pool->left = pool->wanted;
   ++pool->round;
   pthread_cond_broadcast(&pool->begin);
   pthread_mutex_unlock(&pool->mutex);
   work(&loop, 0);
+  for (int i = 0; i < CHECKS && pool->left; ++i)
+    pause_briefly();
   pthread_mutex_lock(&pool->mutex);
   while (pool->left)
     pthread_cond_wait(&pool->done, &pool->mutex);
