@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,38 @@ def test_edges_lead_from_one_end_to_the_other(config: GraphConfig) -> None:
 @each_config
 def test_batched_is_one_by_one(config: GraphConfig) -> None:
     assert shared.batched_is_one_by_one(made(config), shared.graphs(5, (7, 1, 12, 0, 5)))
+
+
+@pytest.mark.parametrize(
+    "of", [lambda graph: graph, lambda graph: instance(graph)], ids=["arrays", "instances"]
+)
+def test_repeated_graphs_are_encoded_once(of: Callable[[GraphArrays], Any]) -> None:
+    first, second = shared.graphs(2, (4, 6))
+    copied = GraphArrays(first.nodes.copy(), first.edges.copy())
+    other = GraphArrays(first.nodes.copy(), first.edges[::-1].copy())
+    some = [of(graph) for graph in (second, first, second, copied, other)]
+    encoder = made(GraphConfig())
+    batch = encoder.collate(some)
+    assert batch["sizes"].tolist() == [6, 4, 4]
+    assert batch["place"].tolist() == [0, 1, 0, 1, 2]
+    one_by_one = torch.cat([shared.encoded(encoder, [graph]) for graph in some])
+    assert shared.same(encoder(batch), one_by_one)
+    encoder(batch)[[0, 2]].sum().backward()
+    twice = gradients(encoder)
+    (2 * encoder(encoder.collate(some[:1]))).sum().backward()
+    assert all(map(shared.same, twice, gradients(encoder)))
+
+
+def instance(graph: GraphArrays) -> GraphInstance:
+    return GraphInstance(graph.nodes, graph.edges[:, 2:], graph.edges[:, :2])
+
+
+def gradients(encoder: GraphEncoder) -> list[Tensor]:
+    """Return the gradients of all parameters, and forget them."""
+    found = [parameter.grad for parameter in encoder.parameters() if parameter.grad is not None]
+    encoder.zero_grad()
+    assert found
+    return found
 
 
 @each_config

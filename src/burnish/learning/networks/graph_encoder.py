@@ -14,7 +14,7 @@ from torch_geometric.utils import scatter, softmax
 
 from burnish.core.errors import InputError
 from burnish.core.objective import GraphArrays
-from burnish.learning.networks.encoder import Encoder
+from burnish.learning.networks.encoder import Encoder, to_tensors
 from burnish.learning.networks.positions import sinusoidal
 from burnish.llvm.representations.graph import FLOWS, KINDS
 from burnish.llvm.representations.vocabulary import SIZE
@@ -75,8 +75,23 @@ class GraphEncoder(Encoder):
         edges = np.array([(0, 1, 0, 0), (1, 0, 0, 1)], dtype=np.int64)
         return [GraphArrays(np.zeros((size, self.columns), dtype=np.int64), edges) for size in (2, 3, 4)]
 
+    def collate(self, observations: Sequence[Any]) -> dict[str, Tensor]:
+        """Return a batch of the distinct graphs; `place` int64[B] leads from an observation to its graph.
+
+        Many actions leave a program as it is, so the graphs of a rollout repeat.
+        """
+        places = dict[tuple[bytes, ...], int]()
+        place = [places.setdefault(_key(observed), len(places)) for observed in observations]
+        first = dict(zip(reversed(place), reversed(observations), strict=True))
+        batch: dict[str, Tensor] = to_tensors(
+            self.inputs.batch([first[number] for number in range(len(places))]), self.device
+        )
+        if len(places) < len(observations):
+            batch["place"] = torch.tensor(place, device=self.device)
+        return batch
+
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] for a batch that `Graphs.batch` made."""
+        """Return float32[B, width] for a batch that `collate` or `Graphs.batch` made."""
         links, edges = self._edges(batch)
         x: Tensor = self.nodes(batch["nodes"])
         # Add a first node that belongs to no graph, with an edge to itself, because attention's maximum over
@@ -89,7 +104,7 @@ class GraphEncoder(Encoder):
         vectors: Tensor = self.readout(
             torch.cat([self._pooled(x[1:], batch["graph"], batch["sizes"]), size], 1)
         )
-        return vectors
+        return vectors[batch["place"]] if "place" in batch else vectors
 
     def _edges(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Return links int64[2, E] and edge features float32[E, edge_width]; `both_ways` doubles E."""
@@ -111,6 +126,12 @@ class GraphEncoder(Encoder):
             x = x * softmax(self.gate(x), graph, num_nodes=graphs)
         total = x.new_zeros(graphs, x.shape[1]).index_add(0, graph, x)
         return total if self.gate is not None else total / sizes.clamp(min=1).unsqueeze(-1)
+
+
+def _key(observed: Any) -> tuple[bytes, ...]:
+    """Return what is equal for equal graphs: the bytes of their arrays."""
+    parts = (observed.edges,) if isinstance(observed, GraphArrays) else (observed.edge_links, observed.edges)
+    return tuple(np.ascontiguousarray(part).tobytes() for part in (observed.nodes, *parts))
 
 
 class _TokenNodes(nn.Module):
