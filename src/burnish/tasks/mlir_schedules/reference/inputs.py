@@ -22,7 +22,7 @@ DTYPES: Mapping[str, type[np.number[Any]]] = {
     "i64": np.int64,
 }
 SMALLEST, LARGEST = 0.5, 1.5  # magnitudes
-BELOW = 2  # whole numbers that are no indices are 0 and 1, as in a mask
+BELOW = 2  # whole numbers that index nothing are 0 and 1, as in a mask
 POSITIVE = frozenset(("math.sqrt", "math.rsqrt", "math.log", "math.log2", "math.log10", "math.log1p"))
 """Functions that are not defined for negative arguments."""
 
@@ -43,7 +43,7 @@ class Role:
     positive: bool = False
     terms: int = 1  # of the sums of products in which it is a factor
     below: int | None = (
-        None  # its values are indices from 0 to the one before this; None: they are no indices
+        None  # its values are indices from 0 to the one before this; None: they index nothing
     )
 
 
@@ -118,7 +118,7 @@ def _by(op: Any, place: int) -> Role:
 
 
 def _extent_of(index: Any) -> int | None:
-    """Return the least extent that a value of a body indexes; None if it is no index."""
+    """Return the least extent that a value of a body indexes; None if it indexes nothing."""
     extents = []
     for use in index.uses:
         if use.owner.name == "tensor.extract" and use.operand_number:
