@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from burnish.core.objective import GraphArrays
 from burnish.learning.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.learning.networks.positions import sinusoidal
 from burnish.llvm.representations.graph import BLOCK_COLUMNS, FLOWS, PROGRAM_COLUMNS, program_graph
+from burnish.llvm.representations.vocabulary import shipped_vocabulary
 from tests.learning.networks import observed as shared
+from tests.llvm.representations.test_inst2vec import write_inst2vec
 from tests.sources import program
 
 CONFIGS = {
@@ -230,6 +233,31 @@ def test_graphs_of_counts_need_no_tokens() -> None:
     graph = GraphArrays(nodes, np.array([[0, 1, 0, 0]]))
     larger = GraphArrays(nodes * 2, graph.edges)
     assert not shared.same(shared.encoded(encoder, [graph]), shared.encoded(encoder, [larger]))
+
+
+def test_tokens_with_vectors_are_fixed_and_the_others_are_learned(tmp_path: Path) -> None:
+    texts = shipped_vocabulary().texts
+    add, variable = texts.index("add i32"), texts.index("i32")
+    write_inst2vec(tmp_path, {"<%ID> = add nsw i32 <%ID>, <INT>": [1.0, 0, 2]})
+    torch.manual_seed(0)
+    encoder = GraphEncoder(GraphConfig(token_vectors=str(tmp_path)), PROGRAM_COLUMNS)
+    before = encoder.nodes(torch.tensor([[0, add, 0, 0], [0, variable, 0, 0]]))
+    linear, token = (encoder.nodes.get_submodule(name) for name in ("linear", "token"))
+    assert isinstance(linear, torch.nn.Linear)
+    assert isinstance(token, torch.nn.Embedding)
+    kind = encoder.nodes.get_submodule("kind")(torch.tensor(0))
+    assert shared.same(before[0], kind + linear.weight[:, 0] + 2 * linear.weight[:, 2])
+    assert shared.same(before[1], kind + token.weight[variable])
+    before.sum().backward()
+    assert token.weight.grad is not None
+    assert not token.weight.grad[add].any()
+    assert token.weight.grad[variable].any()
+    assert shared.gradients_are_right(encoder, shared.graphs(6))
+
+
+def test_graphs_without_tokens_have_no_vectors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no tokens; expected 'programl'"):
+        GraphEncoder(GraphConfig(token_vectors=str(tmp_path)), BLOCK_COLUMNS)
 
 
 def test_classes_of_nodes_are_embedded() -> None:
