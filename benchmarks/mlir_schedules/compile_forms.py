@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from burnish.tasks.mlir_schedules.peers.session import compiled
-from burnish.tasks.mlir_schedules.peers.torch_forms import Way
+from burnish.tasks.mlir_schedules.peers.way import Way
 from mlir_schedules import torch_forms
 from mlir_schedules.benches import Bench
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import torch
 
-from burnish.tasks.mlir_schedules.peers.torch_forms import Prepare, Way, family_ways, module_ways
+from burnish.tasks.mlir_schedules.peers.torch_forms import Prepare, family_ways, module_ways
+from burnish.tasks.mlir_schedules.peers.way import Way
 from mlir_schedules.benches import Bench
 
 torch.set_num_threads(1)

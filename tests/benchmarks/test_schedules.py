@@ -18,7 +18,7 @@ pytest.importorskip("torch_mlir")
 import schedules
 from kit.floors import Floor
 from kit.rounds import FEW, SLOW_SECONDS, take_turns
-from mlir_schedules import benches, cases, peers, pictures, traces
+from mlir_schedules import cases, peers, pictures, traces
 from mlir_schedules.benches import Bench, open_bench
 from mlir_schedules.cases import Case
 from mlir_schedules.floors import FLOORS, SINGLE
@@ -28,6 +28,7 @@ from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownNam
 from burnish.tasks.mlir_schedules.peers.way import Way
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.writing import families, sets
+from burnish.tasks.tensors.arrays import placed
 
 COMPARED = [family for group in cases.FAMILIES.values() for family in group]
 
@@ -276,6 +277,6 @@ def test_the_picture_has_the_curve_of_a_training(tmp_path: Path) -> None:
 
 def test_copies_begin_at_multiples_of_64_bytes() -> None:
     source = np.arange(7, dtype=np.float32)[1:]
-    assert (benches.placed(source) == source).all()
-    assert benches.placed(source).ctypes.data % 64 == 0
+    assert (placed(source) == source).all()
+    assert placed(source).ctypes.data % 64 == 0
     assert isinstance(open_bench(small("add")), Bench)

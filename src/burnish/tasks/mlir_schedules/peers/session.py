@@ -180,7 +180,8 @@ def _module_of(program: Program, original: str) -> tuple[Any, Trial, int]:
     module, _ = load_module(original)
     text = program.content.decode()
     given = inputs_of(text)
-    for fold, layout in itertools.product((True, False), ("nhwc", "nchw")):
+    layouts: tuple[importing.Layout, ...] = ("nhwc", "nchw")
+    for fold, layout in itertools.product((True, False), layouts):
         count = len(given) - importing.weight_count(module, fold=fold)
         if count < 1:
             continue

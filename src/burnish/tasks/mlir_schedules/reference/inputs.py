@@ -42,9 +42,7 @@ class Role:
 
     positive: bool = False
     terms: int = 1  # of the sums of products in which it is a factor
-    below: int | None = (
-        None  # its values are indices from 0 to the one before this; None: they index nothing
-    )
+    below: int | None = None  # its values are indices from 0 to the one before this; None: they index nothing
 
 
 def inputs_of(text: str) -> list[NDArray[Any]]:
