@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
 from burnish.cli import main
-from burnish.core.errors import CompileError, IllegalAction, InputError, UnknownName
+from burnish.core.errors import CompileError, IllegalAction, InputError, MissingTool, UnknownName
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.tasks.mlir_schedules import TASK
@@ -97,9 +98,16 @@ def test_a_program_of_no_family_needs_its_module(modules: Path) -> None:
 
 def test_a_form_with_other_results_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = [torch_ops.Op(lambda a, b: a @ b + 1, "wrong"), torch_ops.Op(lambda a, b: a.T, "shape")]
-    monkeypatch.setitem(torch_ops.FAMILIES, "matmul", wrong)  # type: ignore[arg-type]
+    monkeypatch.setitem(torch_ops.FAMILIES, "matmul", wrong)
     with pytest.raises(CompileError, match=r"wrong: result 0.* is .*; shape: result 0 has the shape"):
         open_torch("eager", named("matmul:4x4x8"))
+
+
+def test_without_torch_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = named("add:4x6")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingTool, match=r"pip install '\.\[train,mlir\]'"):
+        open_torch("eager", one)
 
 
 def result_of(one: Program, source: str) -> Result:
