@@ -87,7 +87,7 @@ def test_the_options_of_the_import_are_found(modules: Path, how: dict[str, Any])
 
 
 def test_another_module_is_refused(modules: Path) -> None:
-    with pytest.raises(InputError, match=r"mine\.mlir was not imported from .*:images"):
+    with pytest.raises(InputError, match=r"mine\.mlir was not imported from .*:images: \w+"):
         open_torch("eager", imported(f"{modules}:perceptron"), f"{modules}:images")
 
 

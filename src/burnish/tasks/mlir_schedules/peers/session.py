@@ -180,6 +180,7 @@ def _module_of(program: Program, original: str) -> tuple[Any, Trial, int]:
     module, _ = load_module(original)
     text = program.content.decode()
     given = inputs_of(text)
+    why = ""
     layouts: tuple[importing.Layout, ...] = ("nhwc", "nchw")
     for fold, layout in itertools.product((True, False), layouts):
         count = len(given) - importing.weight_count(module, fold=fold)
@@ -189,11 +190,13 @@ def _module_of(program: Program, original: str) -> tuple[Any, Trial, int]:
             imported = importing.import_module(
                 module, [torch.from_numpy(array) for array in given[:count]], layout=layout, fold=fold
             )
-        except InputError:
+        except InputError as error:
+            why = why or str(error)
             continue
         if program_of(imported.text, program.name).digest == program.digest:
             return module, Trial(text, [*given[:count], *imported.weights(module)]), count
-    raise InputError(f"{program.name} was not imported from {original}: their programs differ")
+        why = "their programs differ"
+    raise InputError(f"{program.name} was not imported from {original}: {why or 'it has too many weights'}")
 
 
 def _batch_seconds(call: Call, calls: int) -> float:
