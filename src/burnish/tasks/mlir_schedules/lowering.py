@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, memory_plan, payload
+from burnish.tasks.mlir_schedules import bindings, elementary, memory_plan, parallel, payload
 from burnish.tasks.mlir_schedules.payload import ANY, Script
 
 COPIED = 64  # elements of a row that one vector copies, at most
@@ -67,20 +67,24 @@ def finish(module: Any) -> str:
     return str(pads) + str(rest)
 
 
-def lower(module: Any) -> None:
+def lower(module: Any, threads: int = 1) -> None:
     """Lower a finished module to LLVM's dialect; the kernel takes a pointer for each array.
+
+    With several threads, these share the iterations of parallel loops; with one, all loops run in order.
 
     Raises:
         torch_mlir.ir.MLIRError: a pass fails.
     """
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
+    loops = parallel.outline(module) if threads > 1 else []
     bindings.run_passes(module, LOOPS)
     _allow_fused_products(module)
     elementary.expand(module)
     memory_plan.plan_memory(module)
     _keep_apart(module)
     bindings.run_passes(module, LLVM)
+    parallel.define_calls(module, loops, threads)
 
 
 def _allow_fused_products(module: Any) -> None:
