@@ -5,11 +5,13 @@
     python benchmarks/schedules.py --groups matmul,conv --only 'conv2d:*' --peers torch,iree --rounds 30
     python benchmarks/schedules.py --budget 60 --method mixed@shipped
     python benchmarks/schedules.py --only models.py:convnext --budget 60 --method mixed@shipped --peers torch
+    python benchmarks/schedules.py --groups channels-first,memory --budget 12 --method mixed@shipped --peers torch,numpy
     python benchmarks/schedules.py --show runs/schedules --log runs/mlir/log.jsonl
 
 Cases: held-out programs of each family, matmuls of 512 and of 1024, and four networks with a batch of 1:
 ResNet-18, MobileNet, a layer of BERT, a block of GPT-2. --only also takes any other program of a family, and
-any torch module: the name of a function in a file that returns the module and its input.
+any torch module: the name of a function in a file that returns the module and its input. The groups
+channels-first and memory are listed programs, only on demand: batches of images, and tensors in no cache.
 Ours: a trace for each program, from rows that `burnish optimize --result` wrote (--traces), found by a search
 (--budget), or written by hand (a few, for AVX2). A program without a trace gets its naive lowering, which is
 measured for every program.

@@ -10,12 +10,12 @@ import torch
 from mlir_schedules import torch_forms
 from mlir_schedules.benches import Bench
 from mlir_schedules.peers import Way
-from mlir_schedules.torch_ops import FAMILIES
+from mlir_schedules.torch_ops import ops_of
 
 
 def ways(bench: Bench) -> Iterator[Way]:
     """Yield each way that does not take `out`, compiled."""
-    into = {op.name for op in FAMILIES.get(bench.case.op, ()) if op.into}
+    into = {op.name for op in ops_of(bench.case) if op.into}
     for way in torch_forms.written(bench, _compiled):
         if way.name not in into:
             yield way

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mlir_schedules.benches import Bench, placed
 from mlir_schedules.peers import Call, Way
-from mlir_schedules.torch_ops import FAMILIES, Op
+from mlir_schedules.torch_ops import Op, ops_of
 
 torch.set_num_threads(1)
 
@@ -32,7 +32,7 @@ def written(bench: Bench, compiled: Compile) -> Iterator[Way]:
         layouts = ("contiguous", "channels_last") if len(bench.network.shape) == 4 else ("contiguous",)
         for layout in layouts:
             yield Way(layout, partial(_network, bench, layout, compiled), np.asarray)
-    for op in FAMILIES.get(bench.case.op, ()):
+    for op in ops_of(bench.case):
         yield Way(op.name, partial(_make, bench, op, compiled), partial(_result, op))
 
 

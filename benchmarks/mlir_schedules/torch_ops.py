@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from mlir_schedules import batches
+from mlir_schedules.cases import Case
+
 EPSILON = 1e-5  # of layer norms
 
 
@@ -148,3 +151,11 @@ FAMILIES: Mapping[str, Sequence[Op]] = {
     "max-rows": _plain(lambda a: a.amax(1), lambda a, out: torch.amax(a, 1, out=out)),
     "transpose": _plain(lambda a: a.t().contiguous(), lambda a, out: out.copy_(a.t())),
 }
+
+
+def ops_of(case: Case) -> Sequence[Op]:
+    """Return the ways in which a user would write a case; () if it is not written."""
+    if case.op != batches.FAMILY:
+        return FAMILIES.get(case.op, ())
+    found = batches.BatchConvolution.named(case.name)
+    return _images(partial(_conv, stride=found.stride, padding=found.padding), layout="nchw")

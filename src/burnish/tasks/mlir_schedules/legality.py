@@ -28,7 +28,7 @@ MOST_BODIES = 32  # copies of an unrolled loop's body: the time of passes grows 
 MOST_UNROLLED = 4096  # points of all these copies
 
 IMAGE_CONVOLUTIONS = ("conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw")
-FILTERS = ("conv_2d_nhwc_hwcf", 1)  # a kind, and its operand that vectors read: a convolution's filters
+FILTERS = (("conv_2d_nhwc_hwcf", 1), ("conv_2d_nchw_fchw", 1))  # kinds, and the operand that is their filters
 DECOMPOSED = {  # 2-d windows become 1-d if both iterators of one of these pairs have extent 1
     "conv_2d_nhwc_hwcf": ((1, 4), (2, 5)),
     "conv_2d_nchw_fchw": ((2, 5), (3, 6)),
@@ -110,7 +110,7 @@ def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
     """Return whether a factor or filters can be copied outside of `loops` loops; one loop must index them."""
     if loops > site.own or operand in site.packed:
         return False
-    if not is_product(site.op) and (site.op.kind, operand) != FILTERS:
+    if not is_product(site.op) and (site.op.kind, operand) not in FILTERS:
         return False
     used = {i for row in site.op.accesses[operand] for i, factor in enumerate(row[:-1]) if factor}
     inner = site.loops[len(site.loops) - loops :]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, memory_plan, payload
-from burnish.tasks.mlir_schedules.payload import ANY, Script
+from burnish.tasks.mlir_schedules import bindings, elementary, fills, memory_plan, payload
+from burnish.tasks.mlir_schedules.payload import ANY, Script, ops_of_kind
 
 COPIED = 64  # elements of a row that one vector copies, at most
 CONTRACTED = ("arith.mulf", "arith.addf", "arith.subf")
@@ -46,7 +46,7 @@ VECTORS = (  # groups of patterns; one group is applied after the other
 def finish(module: Any) -> str:
     """Apply the transforms that end every schedule, and return them."""
     pads = Script("pads")
-    if _all(module, "linalg.softmax"):
+    if ops_of_kind(module, "linalg.softmax"):
         found = pads.find_all("linalg.softmax")
         parts = pads.new("parts")
         pads.add(f"{parts} = transform.structured.decompose_interface {found} : ({ANY}) -> {ANY}")
@@ -73,6 +73,7 @@ def lower(module: Any) -> None:
     Raises:
         torch_mlir.ir.MLIRError: a pass fails.
     """
+    fills.forward_fills(module)
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
     bindings.run_passes(module, LOOPS)
@@ -88,7 +89,7 @@ def _allow_fused_products(module: Any) -> None:
     with bindings.context():
         contract = bindings.bindings("ir").Attribute.parse("#arith.fastmath<contract>")
         for kind in CONTRACTED:
-            for operation in _all(module, kind):
+            for operation in ops_of_kind(module, kind):
                 operation.attributes["fastmath"] = contract
 
 
@@ -97,7 +98,7 @@ def _keep_apart(module: Any) -> None:
     ir = bindings.bindings("ir")
     with bindings.context():
         noalias, nothing = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
-        for function in _all(module, "func.func"):
+        for function in ops_of_kind(module, "func.func"):
             kinds = ir.TypeAttr(function.attributes["function_type"]).value.inputs
             attributes = [noalias if isinstance(kind, ir.MemRefType) else nothing for kind in kinds]
             function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
@@ -105,7 +106,7 @@ def _keep_apart(module: Any) -> None:
 
 def _vectorize_copies(module: Any, script: Script) -> None:
     """Vectorize the copies of packed operands, row by row."""
-    copies = _all(module, "linalg.copy")
+    copies = ops_of_kind(module, "linalg.copy")
     if not copies:
         return
     handles = script.split_handle(script.find_all("linalg.copy"), len(copies))
@@ -130,20 +131,7 @@ def _copies_to_linalg(module: Any) -> None:
     """Turn copies of strided memory into linalg.copy: calls would need a library that is missing."""
     ir, linalg = bindings.bindings("ir"), bindings.bindings("dialects.linalg")
     with bindings.context(), ir.Location.unknown():
-        for copy in _all(module, "memref.copy"):
+        for copy in ops_of_kind(module, "memref.copy"):
             with ir.InsertionPoint(copy):
                 linalg.copy(copy.operands[0], outs=[copy.operands[1]])
             copy.erase()
-
-
-def _all(module: Any, kind: str) -> list[Any]:
-    ir = bindings.bindings("ir")
-    found: list[Any] = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name == kind:
-            found.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
