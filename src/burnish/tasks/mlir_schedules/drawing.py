@@ -6,10 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
+from burnish.tasks.mlir_schedules.actions import (
+    FURTHER_LOOPS,
+    REDUCTION_SIZES,
+    SIZES,
+    SPLIT_SIZES,
+    UNROLL_FACTORS,
+)
 from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op, Row
-from burnish.tasks.mlir_schedules.sketches import CONVOLUTION, FOLDED, IMAGES, OpSketch, class_of, realize
+from burnish.tasks.mlir_schedules.sketches import (
+    CONVOLUTION,
+    FOLDED,
+    IMAGES,
+    OpSketch,
+    class_of,
+    factors,
+    has_whole_rows,
+    realize,
+)
 
 Rng = np.random.Generator
 
@@ -19,6 +34,9 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
+FILTERS_LAST = 0.5  # share of the sketches of images with channels first whose vectors run along filters
+PIXELS = 12  # most registers of sums then; LLVM needs some for filters and pixels
+MOST_COPIED = FURTHER_LOOPS[-1]
 REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of a register
 
 
@@ -118,7 +136,12 @@ def _copied(
 
 
 def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory."""
+    """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory.
+
+    If channels come first, vectors may also run along filters, which are copied for that.
+    """
+    if op.kind == IMAGES and (not has_whole_rows(op) or rng.random() < FILTERS_LAST):
+        return _filters_as_vectors(op, lanes, rng)
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
     width = _width(op.extents[columns], lanes, rng)
@@ -137,6 +160,27 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
     copied = op.kind == kind and rng.random() < 0.5
     packs = tuple(_copied(op, filters, (*blocks, *tile), 4, rng)) if copied else ()
     sketch = OpSketch(tuple(tile), tuple(blocks), packs, tuple(depth), 0, _unroll(rng))
+    return _with_tails(op, sketch, lanes, rng)
+
+
+def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
+    """Draw a vector of filters for each of some pixels: of a row, a column, or different images."""
+    filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
+    if filters == 2 * lanes and rng.random() < 0.3:
+        filters = lanes
+    most = max(1, PIXELS * lanes // max(lanes, filters))
+    choices = [(i, size) for i in (3, 3, 2, 0) for size in SIZES if 1 < size <= min(op.extents[i], most)]
+    choices = [(i, size) for i, size in choices if factors(size) and (size in SPLIT_SIZES)]
+    weights = [size * (4.0 if op.extents[i] % size == 0 else 1.0) for i, size in choices]
+    if not choices:
+        choices, weights = [(3, 1)], [1.0]
+    pixels, count = choices[int(rng.choice(len(choices), p=np.array(weights) / sum(weights)))]
+    others = [(i, 1) for i in (0, 2, 3) if i != pixels]
+    loops = [*others, (1, filters), (pixels, count)]
+    if rng.random() < 0.5:
+        loops = [others[0], (1, filters), others[1], (pixels, count)]
+    depth = (*((i, 1) for i in (4, 5, 6)), (pixels, 1))
+    sketch = OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth)
     return _with_tails(op, sketch, lanes, rng)
 
 

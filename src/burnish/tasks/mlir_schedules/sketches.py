@@ -14,7 +14,13 @@ from typing import Literal
 from burnish.core.action import Action
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace, entry, split_entry
-from burnish.tasks.mlir_schedules.actions import INDEX, SIZES, SPLIT_SIZES
+from burnish.tasks.mlir_schedules.actions import (
+    FURTHER_FACTORS,
+    INDEX,
+    SIZES,
+    SPLIT_SIZES,
+    UNROLL_FACTORS,
+)
 from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_POINTS, MOST_UNROLLED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
@@ -41,7 +47,7 @@ class OpSketch:
     tile: tuple[tuple[int, int], ...]  # iterators and sizes of the register tile, the outer loop first
     blocks: tuple[tuple[int, int], ...] = ()  # the same of the cache blocks, whose loops are outside
     packs: tuple[tuple[int, int], ...] = ()  # operands, and the number of loops that are inside their copies
-    depth: tuple[tuple[int, int], ...] = ()  # the same of the loops inside: reductions in registers
+    depth: tuple[tuple[int, int], ...] = ()  # the same of the loops inside; see `repeats`
     partial: int = 0  # if not 0, the last loop of `depth` makes partial results, which are combined after it
     unroll: int = 1  # the factor of the innermost loop
     hoist: bool = True
@@ -52,7 +58,7 @@ def class_of(op: Op) -> Class:
     """Return the class of an op, which decides its kind of sketches."""
     if is_product(op):
         return "product"
-    if op.kind == CONVOLUTION or (op.kind == IMAGES and has_whole_rows(op)):
+    if op.kind in (CONVOLUTION, IMAGES):
         return "convolution"
     if op.kind in WINDOWS and (op.kind not in FOLDED or has_whole_rows(op)):
         return "window"
@@ -68,6 +74,29 @@ def has_whole_rows(op: Op) -> bool:
     return op.accesses[0][-1][op.columns] == 1
 
 
+def repeats(op: Op, sketch: OpSketch) -> bool:
+    """Return whether a tile is repeated vectors: one for each pixel, made by unrolling the innermost loop.
+
+    The loops of `depth` are reductions in registers, but for the last one here. Its pixels may be any elements
+    of an image, so strides do not matter: each is multiplied by a vector of filters. These are copied in the
+    order of reading, outside of all loops.
+    """
+    return op.kind == IMAGES and bool(sketch.depth) and not op.reduces[sketch.depth[-1][0]]
+
+
+def channels_last(op: Op) -> Op:
+    """Return a convolution of images with channels first, with filters and output in another order.
+
+    The filters come last, as in copies for vectors of filters.
+    """
+    orders = (None, (2, 3, 1, 0), (0, 2, 3, 1))
+    moved = [
+        (access, shape) if order is None else tuple(tuple(one[i] for i in order) for one in (access, shape))
+        for access, shape, order in zip(op.accesses, op.shapes, orders, strict=True)
+    ]
+    return replace(op, accesses=tuple(one for one, _ in moved), shapes=tuple(one for _, one in moved))
+
+
 @dataclass(frozen=True)
 class Realized:
     """A sketch as it is applied to an op, without the parts that do not fit."""
@@ -81,6 +110,7 @@ class Realized:
     trips: int  # of the innermost loop; 0 without loops
     vectors: bool
     unroll: int
+    pixels: int = 1  # bodies of the innermost loop, if the sketch repeats vectors: all its iterations
 
 
 def realize(op: Op, sketch: OpSketch) -> Realized:
@@ -103,19 +133,28 @@ def realize(op: Op, sketch: OpSketch) -> Realized:
         return tuple(made)
 
     outer = loops((*sketch.blocks, *sketch.tile))
-    packs = tuple((operand, count) for operand, count in sketch.packs if _packs(op, operand, count, outer))
+    before = outer
     inner = loops(sketch.depth)
     points = math.prod(left.values())
     vectors = 1 < points <= MOST_POINTS
+    pixels = 1
+    if repeats(op, sketch):
+        before = (*outer, *inner)
+        pixels = trips if inner[-1:] == sketch.depth[-1:] else 1
+    packs = tuple(
+        (operand, min(count, len(before)))
+        for operand, count in sketch.packs
+        if _packs(op, operand, count, before)
+    )
     unroll = sketch.unroll if trips and trips % sketch.unroll == 0 and (outer or inner) else 1
     if unroll * points > MOST_UNROLLED:
         unroll = 1
-    return Realized(op, tuple(tails), outer, packs, inner, left, trips, vectors, unroll)
+    return Realized(op, tuple(tails), outer, packs, inner, left, trips, vectors, unroll, pixels)
 
 
 def _packs(op: Op, operand: int, count: int, outer: tuple[tuple[int, int], ...]) -> bool:
     """Return whether an operand can be copied outside of `count` loops: one of these must index it."""
-    inside = outer[len(outer) - count :] if count <= len(outer) else ()
+    inside = outer[max(0, len(outer) - count) :] if count <= len(outer) or op.kind == IMAGES else ()
     return any(row[dimension] for dimension, _ in inside for row in op.accesses[operand])
 
 
@@ -129,11 +168,13 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     site, real = site or op.site, realize(op, sketch)
     texts = [f"split({dimension}, {size})" for dimension, size, _ in real.tails]
     texts += [f"tile({dimension}, {size})" for dimension, size in real.outer]
-    texts += [f"pack({operand}, {loops})" for operand, loops in real.packs]
+    packs = [f"pack({operand}, {loops})" for operand, loops in real.packs]
+    texts += [] if repeats(op, sketch) else packs
     partial = bool(sketch.partial and real.inner and sketch.depth[-1] == real.inner[-1])
     texts += [f"tile({dimension}, {size})" for dimension, size in real.inner]
     if partial:
         texts[-1] = texts[-1].replace("tile", "tile_reduction")
+    texts += packs if repeats(op, sketch) else []
     if op.kind in FOLDED:
         texts += ["fold_unit_dims"] * real.vectors
     elif op.kind in DECOMPOSED:
@@ -141,6 +182,7 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     if real.vectors:
         texts.append("vectorize")
         if real.outer or real.inner:
+            texts += [f"unroll({factor})" for factor in factors(real.pixels)]
             texts += ["hoist"] * sketch.hoist + [f"unroll({real.unroll})"] * (real.unroll > 1)
     found = [entry(text, site) for text in texts]
     if partial:
@@ -148,6 +190,16 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     for number, ((*_, tail), one) in enumerate(zip(real.tails, sketch.tails, strict=False)):
         found += entries(tail, one, f"{site}.tail{number + 1 if number else ''}")
     return tuple(found)
+
+
+def factors(pixels: int) -> list[int]:
+    """Return the factors by which a loop is unrolled until nothing is left; [] if they do not exist."""
+    found = []
+    for factor in sorted((*UNROLL_FACTORS, *FURTHER_FACTORS), reverse=True):
+        while pixels % factor == 0:
+            found.append(factor)
+            pixels //= factor
+    return found if pixels == 1 else []
 
 
 def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
@@ -176,11 +228,14 @@ def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
             outer = len(loops)
         elif action.kind == "unroll":
             unroll *= numbers[0]
+    pixels = op.kind == IMAGES and bool(packs)  # the last loop, see `repeats`; copies are made after `depth`
+    if pixels:
+        outer, unroll = len(loops) - 1 - _reduced_last(op, loops[:-1]), 1
     if not texts or class_of(op) == "left":
         return None
     if outer is None:
         outer = len(loops) - _reduced_last(op, loops)
-    tiled = [dimension for dimension, _ in loops]
+    tiled = [dimension for dimension, _ in (loops[:-1] if pixels else loops)]
     blocks = tuple(loop for i, loop in enumerate(loops[:outer]) if loop[0] in tiled[i + 1 :])
     tile = tuple(loop for loop in loops[:outer] if loop not in blocks)
     depth = loops[outer:]
@@ -215,13 +270,10 @@ def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
 def _first(op: Op) -> str:
     """Return the action on an op that comes before its sketch; "" if there is no such action.
 
-    If channels come first, vectors run along an image's rows; images with long steps are copied (im2col).
     Vectors of a product run along the output's columns; a transposed operand is copied in their order.
     """
     if op.kind == "softmax":
         return "decompose"
-    if op.kind == IMAGES and not has_whole_rows(op):
-        return "im2col"
     if is_product(op) and op.accesses[-1]:
         read = op.inputs_with_columns
         if len(read) == 1 and not op.accesses[read[0]][-1][op.columns]:
