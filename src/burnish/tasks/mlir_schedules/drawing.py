@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,9 +22,9 @@ from burnish.tasks.mlir_schedules.sketches import (
     IMAGES,
     OpSketch,
     class_of,
-    factors,
     has_whole_rows,
     realize,
+    repeats,
 )
 
 Rng = np.random.Generator
@@ -34,8 +35,7 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
-FILTERS_LAST = 0.5  # share of the sketches of images with channels first whose vectors run along filters
-PIXELS = 12  # most registers of sums then; LLVM needs some for filters and pixels
+PIXELS = ((4, 5, 6), (7, 8, 10))  # pixels of a tile then, with two registers each, and with one
 MOST_COPIED = FURTHER_LOOPS[-1]
 REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of a register
 
@@ -54,8 +54,8 @@ def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
 def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | None:
     """Return a sketch with some parts from a newly drawn one; the new sketch if the parts do not fit."""
     other = draw(op, lanes, rng)
-    if sketch is None or other is None:
-        return other
+    if sketch is None or other is None or repeats(op, sketch) or repeats(op, other):
+        return other  # repeated vectors: all loops belong together
     parts = ("blocks", "packs", "depth", "unroll", "tile", "tails")
     taken = [part for part in parts if rng.random() < 1 / 3] or ["unroll"]
     if "tile" in taken:
@@ -140,7 +140,7 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
     If channels come first, vectors may also run along filters, which are copied for that.
     """
-    if op.kind == IMAGES and (not has_whole_rows(op) or rng.random() < FILTERS_LAST):
+    if op.kind == IMAGES and (not has_whole_rows(op) or rng.random() < _filters_share(op)):
         return _filters_as_vectors(op, lanes, rng)
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
@@ -163,25 +163,35 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
     return _with_tails(op, sketch, lanes, rng)
 
 
+def _filters_share(op: Op) -> float:
+    """Return the share of sketches of images with channels first whose vectors run along filters."""
+    return 0.1 if op.extents[5] == op.extents[6] == 1 else 0.9
+
+
 def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a vector of filters for each of some pixels: of a row, a column, or different images."""
+    """Draw vectors of filters for some pixels: of a row, of a column, or of different images."""
     filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
-    if filters == 2 * lanes and rng.random() < 0.3:
+    if filters == 2 * lanes and rng.random() < 0.2:
         filters = lanes
-    most = max(1, PIXELS * lanes // max(lanes, filters))
-    choices = [(i, size) for i in (3, 3, 2, 0) for size in SIZES if 1 < size <= min(op.extents[i], most)]
-    choices = [(i, size) for i, size in choices if factors(size) and (size in SPLIT_SIZES)]
-    weights = [size * (4.0 if op.extents[i] % size == 0 else 1.0) for i, size in choices]
-    if not choices:
-        choices, weights = [(3, 1)], [1.0]
-    pixels, count = choices[int(rng.choice(len(choices), p=np.array(weights) / sum(weights)))]
-    others = [(i, 1) for i in (0, 2, 3) if i != pixels]
-    loops = [*others, (1, filters), (pixels, count)]
-    if rng.random() < 0.5:
-        loops = [others[0], (1, filters), others[1], (pixels, count)]
+    pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
+    loops = [(i, 1) for i in (0, 2, 3) if i != pixels]
+    loops.insert(int(rng.choice(3, p=(0.3, 0.4, 0.3))), (1, filters))
     depth = (*((i, 1) for i in (4, 5, 6)), (pixels, 1))
-    sketch = OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth)
+    sketch = OpSketch((*loops, (pixels, count)), (), ((1, MOST_COPIED),), depth)
     return _with_tails(op, sketch, lanes, rng)
+
+
+def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:
+    """Draw the iterator of a tile's pixels, and their number; one that leaves no tail or a long one."""
+    choices = {(i, count): op.extents[i] % count for i in (3, 2, 0) for count in counts if count <= op.extents[i]}
+    whole = [choice for choice, rest in choices.items() if not rest]
+    if whole and rng.random() < 0.8:
+        return whole[int(len(whole) * rng.random() ** 2)]
+    split = [choice for choice, rest in choices.items() if rest >= 3] or list(choices)
+    if split:
+        return split[int(len(split) * rng.random() ** 2)]
+    most = max((3, 2, 0), key=lambda i: op.extents[i])
+    return most, op.extents[most]
 
 
 def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, fills, memory_plan, payload
+from burnish.tasks.mlir_schedules import bindings, elementary, fills, memory_plan, payload, stores
 from burnish.tasks.mlir_schedules.payload import ANY, Script, ops_of_kind
 
 COPIED = 64  # elements of a row that one vector copies, at most
@@ -74,6 +74,7 @@ def lower(module: Any) -> None:
         torch_mlir.ir.MLIRError: a pass fails.
     """
     fills.forward_fills(module)
+    stores.store_rows(module)
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
     bindings.run_passes(module, LOOPS)
