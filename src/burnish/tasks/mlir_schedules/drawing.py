@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -35,7 +36,10 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
+FILTERS_LAST = 0.9  # share of the sketches of images with channels first whose vectors run along filters
 PIXELS = ((4, 5, 6), (7, 8, 10))  # pixels of a tile then, with two registers each, and with one
+CACHED = 1 << 18  # elements of filters that a second cache and a part of the third hold
+FEW = 512  # elements that are added up
 MOST_COPIED = FURTHER_LOOPS[-1]
 REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of a register
 
@@ -77,7 +81,7 @@ def _is_whole(op: Op, sketch: OpSketch) -> bool:
 
 def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
     rows, columns, depths = _roles(op)
-    if columns is None:
+    if columns is None or op.extents[columns] == 1:
         return _reduction(op, lanes, rng)
     width = _width(op.extents[columns], lanes, rng)
     most = max(1, REGISTERS[lanes] // -(-width // lanes))
@@ -140,7 +144,7 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
     If channels come first, vectors may also run along filters, which are copied for that.
     """
-    if op.kind == IMAGES and (not has_whole_rows(op) or rng.random() < _filters_share(op)):
+    if op.kind == IMAGES and (not has_whole_rows(op) or rng.random() < FILTERS_LAST):
         return _filters_as_vectors(op, lanes, rng)
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
@@ -163,35 +167,34 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
     return _with_tails(op, sketch, lanes, rng)
 
 
-def _filters_share(op: Op) -> float:
-    """Return the share of sketches of images with channels first whose vectors run along filters."""
-    return 0.1 if op.extents[5] == op.extents[6] == 1 else 0.9
-
-
 def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw vectors of filters for some pixels: of a row, of a column, or of different images."""
+    """Draw vectors of filters for some pixels: of a row, of a column, or of different images.
+
+    The loop along filters is outside of all others if the filters are in no cache, and inside of the pixels'
+    loop if few values are added up, because the pixels are then read again at once.
+    """
     filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
-    if filters == 2 * lanes and rng.random() < 0.2:
-        filters = lanes
     pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
-    loops = [(i, 1) for i in (0, 2, 3) if i != pixels]
-    loops.insert(int(rng.choice(3, p=(0.3, 0.4, 0.3))), (1, filters))
+    others = [(i, 1) for i in (0, 2, 3) if i != pixels]
+    loops: list[tuple[int, int]] = [*others, (pixels, count)]
+    summed = math.prod(op.extents[4:])
+    places = [0, 1] if op.extents[1] * summed > CACHED else [1, 2, 3] if summed <= FEW else [1, 2]
+    loops.insert(int(rng.choice(places)), (1, filters))
     depth = (*((i, 1) for i in (4, 5, 6)), (pixels, 1))
-    sketch = OpSketch((*loops, (pixels, count)), (), ((1, MOST_COPIED),), depth)
-    return _with_tails(op, sketch, lanes, rng)
+    return _with_tails(op, OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth), lanes, rng)
 
 
 def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:
     """Draw the iterator of a tile's pixels, and their number; one that leaves no tail or a long one."""
-    choices = {(i, count): op.extents[i] % count for i in (3, 2, 0) for count in counts if count <= op.extents[i]}
-    whole = [choice for choice, rest in choices.items() if not rest]
-    if whole and rng.random() < 0.8:
-        return whole[int(len(whole) * rng.random() ** 2)]
-    split = [choice for choice, rest in choices.items() if rest >= 3] or list(choices)
-    if split:
-        return split[int(len(split) * rng.random() ** 2)]
-    most = max((3, 2, 0), key=lambda i: op.extents[i])
-    return most, op.extents[most]
+    sides = (3, 2, 0)  # the first that fits is probably the best
+    rests = {(i, count): op.extents[i] % count for i in sides for count in counts if count <= op.extents[i]}
+    whole = [choice for choice, rest in rests.items() if not rest]
+    if not rests:
+        longest = max(sides, key=lambda i: op.extents[i])
+        return longest, op.extents[longest]
+    split = [choice for choice, rest in rests.items() if rest >= 3] or list(rests)
+    chosen = whole if whole and (whole[0][0] == 3 or rng.random() < 0.5) else split
+    return chosen[int(len(chosen) * rng.random() ** 2)]
 
 
 def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:

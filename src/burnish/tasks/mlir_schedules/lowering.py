@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, fills, memory_plan, payload, stores
+from burnish.tasks.mlir_schedules import bindings, elementary, fills, memory_plan, payload, stores, streams
 from burnish.tasks.mlir_schedules.payload import ANY, Script, ops_of_kind
 
 COPIED = 64  # elements of a row that one vector copies, at most
@@ -51,6 +51,7 @@ def finish(module: Any) -> str:
         parts = pads.new("parts")
         pads.add(f"{parts} = transform.structured.decompose_interface {found} : ({ANY}) -> {ANY}")
     pads.clean()
+    _tile_pads(module, pads)
     found = pads.find_all("tensor.pad")
     pads.add(
         f"{pads.new('copies')} = transform.structured.rewrite_in_destination_passing_style {found} : "
@@ -67,6 +68,26 @@ def finish(module: Any) -> str:
     return str(pads) + str(rest)
 
 
+def _tile_pads(module: Any, script: Script) -> None:
+    """Tile padding by images and channels: each is filled with zeros, then copied while it is in a cache."""
+    pads = ops_of_kind(module, "tensor.pad")
+    if not pads:
+        return
+    handles = script.split_handle(script.find_all("tensor.pad"), len(pads))
+    for pad, handle in zip(pads, handles, strict=True):
+        widths = [list(pad.attributes[name]) for name in ("static_low", "static_high")]
+        padded = [i for i, both in enumerate(zip(*widths, strict=True)) if any(both)]
+        if not padded or not padded[0] or pad.parent.name != "func.func":
+            continue
+        sizes = [int(i < padded[0]) for i in range(len(widths[0]))]
+        results = [script.new("image"), *(script.new("loop") for _ in range(padded[0]))]
+        types = ", ".join([ANY] * len(results))
+        script.add(
+            f"{', '.join(results)} = transform.structured.tile_using_for {handle} tile_sizes {sizes} : "
+            f"({ANY}) -> ({types})"
+        )
+
+
 def lower(module: Any) -> None:
     """Lower a finished module to LLVM's dialect; the kernel takes a pointer for each array.
 
@@ -79,6 +100,7 @@ def lower(module: Any) -> None:
     _copies_to_linalg(module)
     bindings.run_passes(module, LOOPS)
     _allow_fused_products(module)
+    streams.stream_results(module)
     elementary.expand(module)
     memory_plan.plan_memory(module)
     _keep_apart(module)

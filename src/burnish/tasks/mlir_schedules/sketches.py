@@ -270,10 +270,13 @@ def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
 def _first(op: Op) -> str:
     """Return the action on an op that comes before its sketch; "" if there is no such action.
 
-    Vectors of a product run along the output's columns; a transposed operand is copied in their order.
+    A product with one column becomes a generic op, whose partial sums are vectors.
+    Vectors of another product run along the output's columns; a transposed operand is copied in their order.
     """
     if op.kind == "softmax":
         return "decompose"
+    if op.kind == "matmul" and op.extents[1] == 1:
+        return "interchange(0, 1)"
     if is_product(op) and op.accesses[-1]:
         read = op.inputs_with_columns
         if len(read) == 1 and not op.accesses[read[0]][-1][op.columns]:
@@ -285,7 +288,7 @@ def comes_before(text: str) -> bool:
     """Return whether an entry comes before sketches: see `opened`."""
     site, action = split_entry(text)
     kind = Action.parse(action).kind
-    return kind in ("im2col", "data_tile") or (kind == "decompose" and site.partition("#")[0] == "softmax")
+    return kind in ("im2col", "data_tile", "interchange") or (kind == "decompose" and site.partition("#")[0] == "softmax")
 
 
 def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch]) -> Trace:
