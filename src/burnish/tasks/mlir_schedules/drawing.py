@@ -36,7 +36,6 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
-FILTERS_LAST = 0.9  # share of the sketches of images with channels first whose vectors run along filters
 PIXELS = ((4, 5, 6), (7, 8, 10))  # pixels of a tile then, with two registers each, and with one
 CACHED = 1 << 18  # elements of filters that a second cache and a part of the third hold
 FEW = 512  # elements that are added up
@@ -142,9 +141,9 @@ def _copied(
 def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
     """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory.
 
-    If channels come first, vectors may also run along filters, which are copied for that.
+    If channels come first, vectors run along filters, which are copied for that, if these are enough.
     """
-    if op.kind == IMAGES and (not has_whole_rows(op) or rng.random() < FILTERS_LAST):
+    if op.kind == IMAGES and (op.extents[1] >= lanes or not has_whole_rows(op)):
         return _filters_as_vectors(op, lanes, rng)
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)

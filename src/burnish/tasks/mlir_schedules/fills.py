@@ -65,20 +65,20 @@ def _is_overwritten(value: Any, reads: list[Any]) -> bool:
     whole = _Box((0,) * len(shape), shape)
     written: list[_Box] = []
     while sum(box.volume for box in written) < whole.volume:
-        writer = None
+        writer, before = None, tuple(written)
         for use in value.uses:
             op = use.owner.operation
             if op.name == "vector.transfer_read":
-                if written or len(op.operands) != len(shape) + 2:  # a mask is one more operand
+                if before or not _is_inside_bounds(op, len(shape)):
                     return False
                 reads.append(op)
             elif op.name == "tensor.extract_slice":
                 box = _box(op)
-                if box is None or any(map(box.meets, written)) or not _is_overwritten(op.results[0], reads):
+                if box is None or any(map(box.meets, before)) or not _is_overwritten(op.results[0], reads):
                     return False
             elif writer is None and (box := _written(op, use.operand_number, whole, reads)):
                 writer = op
-                if any(map(box.meets, written)):
+                if any(map(box.meets, before)):
                     return False
                 written.append(box)
                 following = _following(op, use.operand_number)
@@ -88,6 +88,11 @@ def _is_overwritten(value: Any, reads: list[Any]) -> bool:
             return False
         value = following
     return True
+
+
+def _is_inside_bounds(read: Any, rank: int) -> bool:
+    """Return whether a read takes elements of a tensor only; a mask would be one more operand."""
+    return len(read.operands) == rank + 2 and all(one.value for one in read.attributes["in_bounds"])
 
 
 def _following(op: Any, operand: int) -> Any:
