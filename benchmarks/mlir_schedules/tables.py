@@ -14,7 +14,13 @@ from mlir_schedules.floors import FLOORS
 from mlir_schedules.peers import TITLES
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
 
-RATES = (MATMUL, LARGE_MATMUL, "product", "conv", CHANNELS_FIRST)  # groups shown in GFLOP/s, which say more than microseconds
+RATES = (
+    MATMUL,
+    LARGE_MATMUL,
+    "product",
+    "conv",
+    CHANNELS_FIRST,
+)  # groups shown in GFLOP/s, which say more than microseconds
 GIGA = 1e9
 SHOWN = (*GROUPS, *LISTED)  # groups, in the order of the tables
 

@@ -15,12 +15,11 @@ from burnish.tasks.mlir_schedules.actions import (
     SPLIT_SIZES,
     UNROLL_FACTORS,
 )
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, MOST_BODIES, MOST_POINTS
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, IMAGES, MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op, Row
 from burnish.tasks.mlir_schedules.sketches import (
     CONVOLUTION,
     FOLDED,
-    IMAGES,
     OpSketch,
     class_of,
     has_whole_rows,
@@ -159,9 +158,8 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
         blocks.append((channels, int(rng.choice([32, 64, 128, 256]))))
     depth = [(i, 1) for i in kernel]
     depth.insert(0 if image else len(depth), (channels, 1 if image else int(rng.choice([1, 1, 2]))))
-    kind, filters = FILTERS
-    copied = op.kind == kind and rng.random() < 0.5
-    packs = tuple(_copied(op, filters, (*blocks, *tile), 4, rng)) if copied else ()
+    copied = op.kind == CONVOLUTION and rng.random() < 0.5
+    packs = tuple(_copied(op, FILTERS[CONVOLUTION], (*blocks, *tile), 4, rng)) if copied else ()
     sketch = OpSketch(tuple(tile), tuple(blocks), packs, tuple(depth), 0, _unroll(rng))
     return _with_tails(op, sketch, lanes, rng)
 
@@ -178,9 +176,15 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     loops: list[tuple[int, int]] = [*others, (pixels, count)]
     summed = math.prod(op.extents[4:])
     places = [0, 1] if op.extents[1] * summed > CACHED else [1, 2, 3] if summed <= FEW else [1, 2]
-    loops.insert(int(rng.choice(places)), (1, filters))
+    place = int(rng.choice(places))
+    loops.insert(place, (1, filters))
     depth = (*((i, 1) for i in (4, 5, 6)), (pixels, 1))
-    return _with_tails(op, OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth), lanes, rng)
+    sketch = OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth)
+    if op.extents[5] == 1 == op.extents[6] and place == len(others) and rng.random() < 0.7:
+        real = realize(op, sketch)  # the pixels of a row are read for each vector of filters: copy them, too
+        inside = [loop for loop in (*real.outer, *real.inner) if loop not in others]
+        sketch = replace(sketch, packs=(*sketch.packs, (0, len(inside))))
+    return _with_tails(op, sketch, lanes, rng)
 
 
 def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:

@@ -158,7 +158,7 @@ def _is_inside(extract: Any, insert: Any, along: int, counter: Any) -> bool:
     if [i for i, offset in enumerate(offsets) if offset is None] != [along] or most is None or length is None:
         return False
     start = _distance(_offsets(extract)[0], counter)
-    return start is not None and 0 <= start and start + length <= most
+    return start is not None and start >= 0 and start + length <= most
 
 
 def _distance(value: Any, counter: Any) -> int | None:

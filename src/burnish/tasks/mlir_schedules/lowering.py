@@ -51,13 +51,15 @@ def finish(module: Any) -> str:
         parts = pads.new("parts")
         pads.add(f"{parts} = transform.structured.decompose_interface {found} : ({ANY}) -> {ANY}")
     pads.clean()
-    _tile_pads(module, pads)
-    found = pads.find_all("tensor.pad")
-    pads.add(
-        f"{pads.new('copies')} = transform.structured.rewrite_in_destination_passing_style {found} : "
+    payload.apply(module, str(pads))
+    images = Script("images")
+    _tile_pads(module, images)
+    found = images.find_all("tensor.pad")
+    images.add(
+        f"{images.new('copies')} = transform.structured.rewrite_in_destination_passing_style {found} : "
         f"({ANY}) -> {ANY}"
     )
-    payload.apply(module, str(pads))
+    payload.apply(module, str(images))
     rest = Script("end")
     _vectorize_copies(module, rest)
     rest.clean()
@@ -65,7 +67,7 @@ def finish(module: Any) -> str:
         rest.patterns(*group)
     rest.add(f"transform.apply_cse to {rest.find_all('func.func')} : {ANY}")
     payload.apply(module, str(rest))
-    return str(pads) + str(rest)
+    return str(pads) + str(images) + str(rest)
 
 
 def _tile_pads(module: Any, script: Script) -> None:

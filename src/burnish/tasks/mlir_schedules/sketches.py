@@ -21,13 +21,13 @@ from burnish.tasks.mlir_schedules.actions import (
     SPLIT_SIZES,
     UNROLL_FACTORS,
 )
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_POINTS, MOST_UNROLLED, is_product
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, IMAGES, MOST_POINTS, MOST_UNROLLED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 
 Class = Literal["product", "convolution", "window", "pointwise", "reduction", "left"]
 
-CONVOLUTION, IMAGES = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"
+CONVOLUTION = "conv_2d_nhwc_hwcf"
 UNSPLIT = ("softmax",)
 DATA_TILE = 16  # columns in a block of a transposed operand
 WINDOWS = (
@@ -288,7 +288,9 @@ def comes_before(text: str) -> bool:
     """Return whether an entry comes before sketches: see `opened`."""
     site, action = split_entry(text)
     kind = Action.parse(action).kind
-    return kind in ("im2col", "data_tile", "interchange") or (kind == "decompose" and site.partition("#")[0] == "softmax")
+    return kind in ("im2col", "data_tile", "interchange") or (
+        kind == "decompose" and site.partition("#")[0] == "softmax"
+    )
 
 
 def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch]) -> Trace:

@@ -103,7 +103,7 @@ def _write_rows(group: Sequence[_Column], tensor: Any) -> Any:
 
 
 def _transposed(columns: Sequence[Any]) -> list[Any]:
-    """Return LANE vectors, each with one of LANE rows for every 128 bits of a column, by shuffles of 128 bits."""
+    """Return LANE vectors by shuffles of 128 bits: the n-th has the rows n, n + LANE, ... of the columns."""
     vector = bindings.bindings("dialects.vector")
     (length,) = columns[0].type.shape
 

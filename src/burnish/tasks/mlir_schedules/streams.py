@@ -13,7 +13,9 @@ from typing import Any
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.payload import KERNEL, ops_of_kind
 
-STREAMED = 16 << 20  # bytes of a result from which on it is not in the last cache, which other data is in, too
+STREAMED = (
+    16 << 20
+)  # bytes of a result from which on it is not in the last cache, which other data is in, too
 ALIGNED = 32  # bytes, of the addresses of vectors of AVX
 VIEWS = ("memref.subview", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
 WRITE = "vector.transfer_write"
@@ -23,8 +25,8 @@ SEQUENTIALLY_CONSISTENT = 7  # of LLVM's orderings
 def stream_results(module: Any) -> None:
     """Make the vector stores to large results non-temporal, if the code only computes elements one by one.
 
-    The ops are those of a scheduled module on memory, whose loops are structured. Sums in registers are written
-    in tiles, whose parts of lines are better collected in a cache.
+    The ops are those of a scheduled module on memory, whose loops are structured. Sums in registers are
+    written in tiles, whose parts of lines are better collected in a cache.
     """
     if any(_carries_vectors(loop) for loop in ops_of_kind(module, "scf.for")):
         return

@@ -74,7 +74,15 @@ def test_sketches_are_legal_and_compute_what_numpy_does(name: str) -> None:
     st.integers(0, 99),
 )
 def test_images_with_channels_first_have_sketches_for_all_shapes(
-    images: int, channels: int, rows: int, columns: int, filters: int, side: int, stride: int, padding: int, seed: int
+    images: int,
+    channels: int,
+    rows: int,
+    columns: int,
+    filters: int,
+    side: int,
+    stride: int,
+    padding: int,
+    seed: int,
 ) -> None:
     assume(min(rows, columns) + 2 * padding >= side)
     draft = Draft()
