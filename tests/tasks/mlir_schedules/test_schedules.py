@@ -101,7 +101,14 @@ SCHEDULES = {
         "strided",
         [
             *at(
-                I, "split(3, 4)", "tile(2, 1)", *REPEATED, "pack(1, 5)", *REPEATED_ENDS, "unroll(4)", "hoist"
+                IMAGES,
+                "split(3, 4)",
+                "tile(2, 1)",
+                *REPEATED,
+                "pack(1, 5)",
+                *REPEATED_ENDS,
+                "unroll(4)",
+                "hoist",
             ),
             *at(
                 f"{IMAGES}.tail", "tile(2, 1)", *REPEATED, "pack(1, 5)", *REPEATED_ENDS, "unroll(2)", "hoist"

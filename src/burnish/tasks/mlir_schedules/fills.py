@@ -1,8 +1,8 @@
 """Fills that are not stored: vectors that start at a fill's value take it from a register.
 
-linalg fills the output of a sum, and adds to it. A tile that is kept in registers reads the filled elements once,
-before it overwrites them. Such a read is the constant. If all elements are overwritten, the fill is not
-computed: for a convolution of large images that is one pass over memory, and one more to read it.
+linalg fills the output of a sum, and adds to it. A tile in registers reads the filled elements once, and then
+overwrites them. Such a read is the constant. If all elements are overwritten, nothing is filled: this saves two
+passes over the output, which count if it is large.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _covers(write: Any, whole: _Box) -> bool:
 
 
 def _tiles(loop: Any, number: int, reads: list[Any]) -> bool:
-    """Return whether each iteration of a loop overwrites a part of the tensor, and all parts are the tensor."""
+    """Return whether each iteration of a loop overwrites a part of a tensor, and all iterations all parts."""
     body = loop.regions[0].blocks[0]
     counter, carried = body.arguments[0], body.arguments[number + 1]
     uses = [use.owner.operation for use in carried.uses]

@@ -77,9 +77,9 @@ def has_whole_rows(op: Op) -> bool:
 def repeats(op: Op, sketch: OpSketch) -> bool:
     """Return whether a tile is repeated vectors: one for each pixel, made by unrolling the innermost loop.
 
-    The loops of `depth` are reductions in registers, but for the last one here. Its pixels may be any elements
-    of an image, so strides do not matter: each is multiplied by a vector of filters. These are copied in the
-    order of reading, outside of all loops.
+    The loops of `depth` are reductions in registers, but for the last one here. Its pixels may be any
+    elements of an image, so strides do not matter: each is multiplied by a vector of filters. The filters
+    are copied in the order of reading, outside of all loops.
     """
     return op.kind == IMAGES and bool(sketch.depth) and not op.reduces[sketch.depth[-1][0]]
 

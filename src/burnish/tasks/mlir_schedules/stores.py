@@ -1,8 +1,8 @@
 """Stores of neighbouring columns as rows: vectors that are scattered in memory are transposed first.
 
-A tile of a convolution may have a vector of filters for each pixel, but channels come first in memory: each
-element of a vector is stored by itself. Four such vectors, of neighbouring pixels, are four times as few stores
-after a transposition in registers.
+A tile of a convolution may have a vector of filters for each pixel. If channels come first in memory, each
+element is stored by itself. Four such vectors, of neighbouring pixels, are transposed in registers first: a
+store then has four elements.
 """
 
 from __future__ import annotations
