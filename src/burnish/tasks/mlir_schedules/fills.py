@@ -1,8 +1,8 @@
 """Fills that are not stored: vectors that start at a fill's value take it from a register.
 
-linalg fills the output of a sum, and adds to it. A tile in registers reads the filled elements once, and then
-overwrites them. Such a read is the constant. If all elements are overwritten, nothing is filled: this saves two
-passes over the output, which count if it is large.
+linalg fills the output of a sum, and adds to it. A tile in registers reads the filled elements once, and
+then overwrites them. Such a read is the constant. If all elements are overwritten, nothing is filled: this
+saves two passes over the output, which count if it is large.
 """
 
 from __future__ import annotations
