@@ -17,8 +17,9 @@ Ours: a trace for each program, from rows that `burnish optimize --result` wrote
 measured for every program.
 Peers: torch op by op, in either memory format; torch.compile with constant weights; IREE with the program's
 own text, for this processor, in the caller's thread, with and without data tiling; JAX, compiled; NumPy.
-The fastest form counts. The peers' work before the first call is not timed: compilation, another layout of weights.
-Every result is compared with NumPy's in double precision. Forms that differ or fail are listed and left out.
+The fastest form counts. The peers' work before the first call is not timed: compilation, another layout of
+weights. Every result is compared with NumPy's in double precision. Forms that differ or fail are listed and
+left out.
 
 In a round each contender runs one batch of calls, of 2 ms or more, after an untimed batch of the same length;
 the order is random. Contenders with calls of 0.2 s or more are in the first 3 rounds only. Times are CPU time

@@ -167,8 +167,8 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
 def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     """Draw vectors of filters for some pixels: of a row, of a column, or of different images.
 
-    The loop along filters is outside of all others if the filters are in no cache, and inside of the pixels'
-    loop if few values are added up, because the pixels are then read again at once.
+    The loop along filters is outside of all others if the filters are in no cache. If few values are added up,
+    it may be inside of the pixels' loop: the next vector then reads the same pixels.
     """
     filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
     pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
