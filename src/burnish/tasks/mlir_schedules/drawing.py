@@ -167,8 +167,8 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
 def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     """Draw vectors of filters for some pixels: of a row, of a column, or of different images.
 
-    The loop along filters is outside of all others if the filters are in no cache. If few values are added up,
-    it may be inside of the pixels' loop: the next vector then reads the same pixels.
+    The loop along filters is outside of all others if the filters are in no cache. If few values are added
+    up, it may be inside of the pixels' loop: the next vector then reads the same pixels.
     """
     filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
     pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
@@ -189,15 +189,17 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:
     """Draw the iterator of a tile's pixels, and their number; one that leaves no tail or a long one."""
-    sides = (3, 2, 0)  # the first that fits is probably the best
+    sides = (3, 2, 0)  # pixels of a row share lines of a cache, those of different images share none
     rests = {(i, count): op.extents[i] % count for i in sides for count in counts if count <= op.extents[i]}
     whole = [choice for choice, rest in rests.items() if not rest]
+    found = [choice for choice, rest in rests.items() if rest >= 3] or list(rests)
     if not rests:
         longest = max(sides, key=lambda i: op.extents[i])
         return longest, op.extents[longest]
-    split = [choice for choice, rest in rests.items() if rest >= 3] or list(rests)
-    chosen = whole if whole and (whole[0][0] == 3 or rng.random() < 0.5) else split
-    return chosen[int(len(chosen) * rng.random() ** 2)]
+    if whole and (whole[0][0] == 3 or rng.random() < 0.5):
+        found = whole
+    found = [choice for choice in found if choice[0] == found[0][0]]
+    return found[int(len(found) * rng.random() ** 2)]
 
 
 def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:
