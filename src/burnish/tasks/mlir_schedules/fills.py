@@ -181,7 +181,7 @@ def _box(slice_op: Any) -> _Box | None:
     offsets, sizes = _numbers(slice_op)
     if None in offsets or None in sizes:
         return None
-    return _Box(tuple(map(int, offsets)), tuple(map(int, sizes)))
+    return _Box(tuple(offset or 0 for offset in offsets), tuple(size or 0 for size in sizes))
 
 
 def _numbers(slice_op: Any) -> tuple[list[int | None], list[int | None]]:

@@ -89,12 +89,13 @@ def channels_last(op: Op) -> Op:
 
     The filters come last, as in copies for vectors of filters.
     """
-    orders = (None, (2, 3, 1, 0), (0, 2, 3, 1))
-    moved = [
-        (access, shape) if order is None else tuple(tuple(one[i] for i in order) for one in (access, shape))
-        for access, shape, order in zip(op.accesses, op.shapes, orders, strict=True)
-    ]
-    return replace(op, accesses=tuple(one for one, _ in moved), shapes=tuple(one for _, one in moved))
+    orders = ((0, 1, 2, 3), (2, 3, 1, 0), (0, 2, 3, 1))
+    pairs = list(zip(op.accesses, op.shapes, orders, strict=True))
+    return replace(
+        op,
+        accesses=tuple(tuple(access[i] for i in order) for access, _, order in pairs),
+        shapes=tuple(tuple(shape[i] for i in order) for _, shape, order in pairs),
+    )
 
 
 @dataclass(frozen=True)

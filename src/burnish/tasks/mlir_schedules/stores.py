@@ -116,8 +116,9 @@ def _transposed(columns: Sequence[Any]) -> list[Any]:
 
     low, high = (0, 4, 1, 5), (2, 6, 3, 7)  # unpcklps, unpckhps
     left, right = (0, 1, 4, 5), (2, 3, 6, 7)  # movlhps, movhlps
-    pairs = [(shuffled(*columns[:2], half), shuffled(*columns[2:], half)) for half in (low, high)]
-    return [shuffled(*pair, half) for pair in pairs for half in (left, right)]
+    a, b, c, d = columns
+    pairs = [(shuffled(a, b, half), shuffled(c, d, half)) for half in (low, high)]
+    return [shuffled(one, other, half) for one, other in pairs for half in (left, right)]
 
 
 def _column(op: Any) -> _Column | None:

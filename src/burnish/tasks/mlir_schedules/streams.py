@@ -49,8 +49,8 @@ def _carries_vectors(loop: Any) -> bool:
 
 
 def _bytes(kind: Any) -> int:
-    count: int = math.prod(kind.shape)
-    return count * kind.element_type.width // 8
+    bits: int = math.prod(kind.shape) * kind.element_type.width
+    return bits // 8
 
 
 def _is_only_written(value: Any, writes: list[Any]) -> bool:

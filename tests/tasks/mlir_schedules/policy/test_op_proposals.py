@@ -17,12 +17,13 @@ from burnish.core.trace import split_entry
 from burnish.policies.find import SHIPPED
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.tasks.mlir_schedules.legality import IMAGES
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, propose
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
-from burnish.tasks.mlir_schedules.sketches import IMAGES, entries, opened, realize, repeats, sketch_of
+from burnish.tasks.mlir_schedules.sketches import entries, opened, realize, repeats, sketch_of
 from burnish.tasks.mlir_schedules.train.op_cost_training import MeasuredSketches, measure
 from burnish.tasks.mlir_schedules.writing import layers
 from burnish.tasks.mlir_schedules.writing.draft import Draft, Window
