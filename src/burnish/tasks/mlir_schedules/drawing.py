@@ -188,18 +188,19 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:
-    """Draw the iterator of a tile's pixels, and their number; one that leaves no tail or a long one."""
-    sides = (3, 2, 0)  # pixels of a row share lines of a cache, those of different images share none
-    rests = {(i, count): op.extents[i] % count for i in sides for count in counts if count <= op.extents[i]}
-    whole = [choice for choice, rest in rests.items() if not rest]
-    found = [choice for choice, rest in rests.items() if rest >= 3] or list(rests)
-    if not rests:
-        longest = max(sides, key=lambda i: op.extents[i])
+    """Draw the iterator of a tile's pixels, and their number; one that leaves no tail or a long one.
+
+    Pixels of a row share lines of a cache. Those of different images share none: they are for small images.
+    """
+    sides = [i for i in (3, 2, 0) if op.extents[i] >= counts[0]]
+    if not sides:
+        longest = max((3, 2, 0), key=lambda i: op.extents[i])
         return longest, op.extents[longest]
-    if whole and (whole[0][0] == 3 or rng.random() < 0.5):
-        found = whole
-    found = [choice for choice in found if choice[0] == found[0][0]]
-    return found[int(len(found) * rng.random() ** 2)]
+    extent = op.extents[sides[0]]
+    fit = [count for count in counts if count <= extent]
+    found = [count for count in fit if extent % count == 0] or [count for count in fit if extent % count >= 3]
+    found = found or fit
+    return sides[0], found[int(len(found) * rng.random() ** 2)]
 
 
 def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:
