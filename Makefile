@@ -19,7 +19,8 @@ ready := .venv/ready
 ready-dev := .venv/ready-dev
 ready-peers := .venv/ready-peers
 stub := src/burnish/_native.pyi
-native := native/*.cpp native/*.h native/*/*
+pool := $(wildcard src/burnish/tasks/tensors/thread_pool.*)
+native := native/*.cpp native/*.h native/*/* $(pool)
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
 
 # The build requirements, as in [build-system] of pyproject.toml; constraints.txt has their versions.
@@ -32,7 +33,7 @@ setup: $(ready-dev)
 
 # The build runs in .venv, not in pip's temporary environment: so LLVM's 250 MB of libraries are unpacked only
 # once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
-$(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/* native/*/*)
+$(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/* native/*/*) $(pool)
 	@found=$$(tools/require-system.sh $(PYTHON)) && \
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)

@@ -1,7 +1,7 @@
 #include "bind_jit.h"
 
 #include "jit.h"
-#include "threads.h"
+#include "thread_pool.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

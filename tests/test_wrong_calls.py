@@ -260,8 +260,8 @@ def test_module_of_torch_takes_a_list_of_float32() -> None:
     for given, wrong, step in (
         ((module, torch.ones(2)), "example inputs are a Tensor", "expected a list of tensors"),
         (
-            (module, [torch.ones(2, dtype=torch.int64)]),
-            "input 0 is torch.int64",
+            (module, [torch.ones(2, dtype=torch.float64)]),
+            "input 0 is torch.float64",
             "expected a tensor of torch.float32",
         ),
         (("resnet", [torch.ones(2)]), "str", "expected a torch.nn.Module"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,24 +12,9 @@ from burnish.core.errors import InputError, Miscompiled
 from burnish.core.program import Program
 from burnish.tasks.mlir_schedules.kernel import Trial
 from burnish.tasks.mlir_schedules.programs import MlirSource, program
-from burnish.tasks.tensors.arrays import aligned
+from burnish.tasks.tensors.arrays import placed
 from mlir_schedules import batches
 from mlir_schedules.cases import NETWORK, Case
-
-Arrays = Sequence[NDArray[Any]]
-
-
-class GivenTrial(Trial):
-    """A trial on given arrays, such as a network's weights."""
-
-    def __init__(self, text: str, arrays: Arrays) -> None:
-        super().__init__(text)
-        self.given = arrays
-
-    @cached_property
-    def inputs(self) -> list[NDArray[Any]]:
-        """The inputs, at addresses that are multiples of 64 bytes."""
-        return [placed(array, place) for place, array in enumerate(self.given)]
 
 
 @dataclass(frozen=True)
@@ -88,7 +71,12 @@ def open_bench(case: Case) -> Bench:
     imported = import_module(network.module, [example])
     found = program(imported.text, case.name)
     arrays = [example.numpy(), *imported.weights(network.module)]
-    return Bench(case, found, GivenTrial(found.content.decode(), arrays), network)
+    return Bench(
+        case,
+        found,
+        Trial(found.content.decode(), [placed(array, place) for place, array in enumerate(arrays)]),
+        network,
+    )
 
 
 def _network(name: str) -> Any:
@@ -108,10 +96,3 @@ def _network(name: str) -> Any:
             f"{name} comes with {len(inputs)} inputs; expected a function that returns a module and one"
         )
     return Network(module, tuple(inputs[0].shape))
-
-
-def placed(array: NDArray[Any], place: int = 0) -> NDArray[Any]:
-    """Return a copy that begins at an address that is a multiple of 64 bytes."""
-    copy = aligned(array.shape, array.dtype.type, place)
-    copy[...] = array
-    return copy

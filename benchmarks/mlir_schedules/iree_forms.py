@@ -12,8 +12,8 @@ import numpy as np
 from burnish.core.errors import CompilerCrash
 from burnish.tasks.mlir_schedules import bindings, payload
 from burnish.tasks.mlir_schedules.payload import ANY
+from burnish.tasks.mlir_schedules.peers.way import Call, Way
 from mlir_schedules.benches import Bench
-from mlir_schedules.peers import Call, Way
 
 compiler = importlib.import_module("iree.compiler")
 runtime = importlib.import_module("iree.runtime")

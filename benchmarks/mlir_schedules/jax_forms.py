@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from burnish.tasks.mlir_schedules.peers.way import Call, Way
 from mlir_schedules.benches import Bench
 from mlir_schedules.jax_ops import FAMILIES, Op
-from mlir_schedules.peers import Call, Way
 
 # Otherwise JAX computes in another thread, and that thread's latency exceeds the time of small programs.
 jax.config.update("jax_cpu_enable_async_dispatch", False)

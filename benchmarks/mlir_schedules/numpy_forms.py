@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mlir_schedules.benches import Bench, placed
-from mlir_schedules.peers import Way
+from burnish.tasks.mlir_schedules.peers.way import Way
+from burnish.tasks.tensors.arrays import placed
+from mlir_schedules.benches import Bench
 
 OPS: Mapping[str, Callable[..., Any]] = {
     "matmul": np.matmul,

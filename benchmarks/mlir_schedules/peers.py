@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from burnish.core.errors import BurnishError, Miscompiled, MissingTool, UnknownName
+from burnish.tasks.mlir_schedules.peers.way import Call, Way
 from mlir_schedules.benches import Bench
 
 PEERS: Mapping[str, str] = {  # the package whose version is reported, by peer
@@ -25,17 +23,6 @@ TITLES = {"torch": "torch", "compile": "torch.compile", "iree": "IREE", "jax": "
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 LONGEST = 200  # characters of a message
 FAILURES = (BurnishError, RuntimeError, ValueError, TypeError, OSError)  # errors that compilers raise
-
-Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way in which a peer computes a program; compiling and laying out weights (`make`) are not timed."""
-
-    name: str
-    make: Callable[[], Call]  # returns a function that computes once and returns the finished output
-    result: Callable[[Any], NDArray[Any]]  # converts that output to the program's layout
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,17 @@ pytest.importorskip("torch_mlir")
 import schedules
 from kit.floors import Floor
 from kit.rounds import FEW, SLOW_SECONDS, take_turns
-from mlir_schedules import benches, cases, peers, pictures, traces
-from mlir_schedules.benches import Bench, GivenTrial, open_bench
+from mlir_schedules import cases, peers, pictures, traces
+from mlir_schedules.benches import Bench, open_bench
 from mlir_schedules.cases import Case
 from mlir_schedules.floors import FLOORS, SINGLE
-from mlir_schedules.peers import Way
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
+from burnish.tasks.mlir_schedules.peers.way import Way
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.writing import families, sets
+from burnish.tasks.tensors.arrays import placed
 
 COMPARED = [family for group in cases.FAMILIES.values() for family in group]
 
@@ -237,7 +238,6 @@ def test_a_network_is_measured_with_the_weights_that_it_has(monkeypatch: pytest.
     tiny = {"resnet18": lambda: networks.resnet18(side=32, width=4, classes=5)}
     monkeypatch.setattr(networks, "NETWORKS", tiny)
     bench = open_bench(Case("resnet18", cases.NETWORK))
-    assert isinstance(bench.trial, GivenTrial)
     assert all(array.ctypes.data % 64 == 0 for array in bench.trial.arrays)
     failed: dict[str, str] = {}
     found = peers.forms("torch", bench, failed)
@@ -301,6 +301,6 @@ def test_the_picture_has_the_curve_of_a_training(tmp_path: Path) -> None:
 
 def test_copies_begin_at_multiples_of_64_bytes() -> None:
     source = np.arange(7, dtype=np.float32)[1:]
-    assert (benches.placed(source) == source).all()
-    assert benches.placed(source).ctypes.data % 64 == 0
+    assert (placed(source) == source).all()
+    assert placed(source).ctypes.data % 64 == 0
     assert isinstance(open_bench(small("add")), Bench)

@@ -162,6 +162,7 @@ def test_speed_levels_need_an_objective(tmp_path: Path, shrink: Compiler, level:
     asked(f"-{level}", "-c", "sum.c")
     (record,) = asked.records()
     assert record["action"] in ("optimized", "kept")
+    assert "failed" not in record["reason"]
     assert text_bytes(asked.directory / "sum.o") <= text_bytes(shrink.directory / "sum.o")
 
 

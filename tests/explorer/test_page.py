@@ -162,6 +162,20 @@ def test_actions_show_the_policys_probabilities_and_are_sorted_by_them(
     page.close()
 
 
+def test_policy_that_cannot_predict_leaves_a_note_and_the_actions(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    said = "no sketch has mem2reg"
+    page.route("**/api/predictions", lambda route: route.fulfill(status=500, json={"error": said}))
+    page.goto(address)
+    expect(page.locator("#unpredicted")).to_have_attribute("title", re.compile(said), timeout=20_000)
+    expect(page.locator("#message")).to_be_hidden()
+    page.unroute("**/api/predictions")
+    action(page, SROA).click()
+    expect(page.locator("#unpredicted")).to_be_hidden()
+    expect(action(page, "simplifycfg")).to_be_attached()
+    page.close()
+
+
 def test_all_shown_actions_are_tried_and_sorted_by_their_effect(browser: Browser, address: str) -> None:
     page = opened(browser, address)
     page.locator("#filter").fill("sro")

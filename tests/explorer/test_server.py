@@ -165,6 +165,7 @@ def test_a_search_grows_the_tree_from_the_shown_state(client: TestClient, tree: 
 def test_program_and_its_baselines(client: TestClient) -> None:
     found = client.get("/api/program").json()
     assert found["reference"] == "-Oz"
+    assert found["functions"]
     costs = client.post("/api/baselines").json()
     assert {one["label"] for one in costs["baselines"]} == {"-O0", "-Oz", "-O3"}
 
@@ -274,7 +275,9 @@ def test_task_without_bytes_by_function_says_so() -> None:
     with Exploration(load_task("loop_nests"), nest) as exploration:
         tree = StateTree(exploration)
         client = TestClient(make_app(tree, TOKEN, 8000), base_url=f"http://127.0.0.1:8000/{TOKEN}")
-        assert not client.get("/api/program").json()["bytes"]
+        about = client.get("/api/program").json()
+        assert not about["bytes"]
+        assert not about["functions"]  # so the page does not offer to hide the library's
         found = client.post("/api/bytes", json={"since": [], "trace": []}).json()
         assert found == {"missing": "loop_nests-v0 does not divide bytes among functions."}
         tree.close()

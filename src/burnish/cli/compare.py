@@ -21,6 +21,9 @@ from burnish.core.task import Task
 from burnish.evaluation.evaluate import Evaluated, MeanRatio, evaluate_result, ratio_of, summarise
 from burnish.evaluation.timing import Comparer, Effort
 from burnish.search.problem import Problem
+from burnish.workers.worker import GIB, Limits
+
+PATIENT = Limits(deadline_seconds=600.0, memory_bytes=8 * GIB)  # if another library compiles a network
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,7 +73,18 @@ def _parser() -> CommandParser:
         metavar="RESULT",
         help="what burnish optimize wrote with --result or --json",
     )
-    add("--against", metavar="BASELINES", help="with commas; default: the reference of each result")
+    add(
+        "--against",
+        metavar="BASELINES",
+        help="with commas; default: the reference of each result. Linalg programs also have torch, "
+        "torch.compile and torch.jit",
+    )
+    add(
+        "--original",
+        default="",
+        metavar="FILE.py:NAME",
+        help="the module that the programs were imported from",
+    )
     add("--repeats", type=COUNT, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
     add("--confidence", type=share, default=Effort.confidence, help=f"default: {Effort.confidence}")
     add("--seed", type=SEED, default=0, help="of the order of runs")
@@ -80,16 +94,17 @@ def _parser() -> CommandParser:
 
 def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
     """Measure a result once more; `beside` is the folder of the result's file."""
-    task = task_of(row)
+    task = task_of(row).with_peers(options.original)
     named = task.reference if options.against is None else options.against
     against = [name for name in named.split(",") if name]
     program = load_source(row, beside)
     if program.digest != row.digest:
         problem = "the program differs from that of the result: it was changed since"
         return [Evaluated(row.program, name, problem) for name in against]
+    limits = PATIENT if set(against) & task.checks.peers.keys() else Limits()
     with SearchProgress(row.program, task.label(task.reference), quiet=options.json) as progress:
         return evaluate_result(
-            Problem(task, program, variants=load_variants(row, beside)),
+            Problem(task, program, variants=load_variants(row, beside), limits=limits),
             row,
             against,
             comparer=comparer,

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     imported = import_module(module, inputs, layout=options.layout, fold=not options.keep_batch_norms)
     content = program(imported.text, options.output.name).content
     write_atomically(options.output, content)
-    counts = Counter(re.findall(r"= linalg\.(\w+)", content.decode()))
+    counts = Counter(re.findall(r"= linalg\.(?!index\b)(\w+)", content.decode()))
     print(f"{options.output}: {', '.join(f'{count} {name}' for name, count in counts.most_common())}")
     weights: dict[str, Any] = dict(zip(imported.parameters, imported.weights(module), strict=True))
     total = sum(array.size for array in weights.values())
@@ -62,7 +62,12 @@ def _parser() -> CommandParser:
         "and its example inputs",
     )
     add("-o", "--output", type=Path, required=True, help="output file: FILE.mlir")
-    add("--inputs", nargs="+", metavar="SHAPE", help="one of each input, of float32: 1x3x224x224")
+    add(
+        "--inputs",
+        nargs="+",
+        metavar="SHAPE",
+        help="one of each input, of float32: 1x3x224x224; 1x128xi64 has whole numbers, such as tokens",
+    )
     add("--weights", type=Path, metavar="FILE.npz", help="output file for the arrays of its weights")
     add(
         "--layout",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,8 @@ from burnish.core.validator import Behaviour, Validator
 Opener = Callable[[Program], Session]
 Emitter = Callable[[Session, tuple[str, ...], str], bytes]
 """Serialises a session's state: (session, extra compiler flags, baseline that it is or is compared with)."""
+Peer = Callable[..., Session]
+"""Opens a program in another implementation: (program, original=text of what it was imported from)."""
 T = TypeVar("T")
 
 
@@ -145,6 +148,8 @@ class Checks:
     """Further checks of a state, and reproducers of failures without burnish."""
     commandline: Callable[[Trace], str] | None = None  # command of another tool that applies a trace
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
+    peers: Mapping[str, Peer] = field(default_factory=dict, repr=False)
+    """Other implementations of its programs, such as a library: results can be compared with them."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +206,15 @@ class Task:
     def unoptimized(self) -> str:
         """The baseline that does nothing: the first one."""
         return next(iter(self.baselines))
+
+    def with_peers(self, original: str = "") -> Task:
+        """Return the task with its peers among the baselines.
+
+        Args:
+            original: What the program was imported from; "" if it was not imported.
+        """
+        opened = {name: partial(peer, original=original) for name, peer in self.checks.peers.items()}
+        return replace(self, baselines={**self.baselines, **opened})
 
     def label(self, baseline: str) -> str:
         """Return a baseline's label in tables and messages."""

@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, NotMeasurable
+from burnish.core.listing import whole
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.explorer.changes import Changes
 from burnish.explorer.exports import suffixes
@@ -153,6 +154,7 @@ class _Endpoints:
                 "observations": counted(task),
                 "files": suffixes(task),
                 "bytes": self._tree.comparisons.objective_in_bytes is not None,
+                "functions": any(one.sections is not whole for one in task.listings),
                 "texts": [
                     {"name": one.observation, "label": one.label or one.observation} for one in task.listings
                 ],

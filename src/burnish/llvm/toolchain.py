@@ -103,7 +103,10 @@ def _front_end(source: Path, arguments: Sequence[str], level: str, directory: Pa
     if source.suffix not in C_SUFFIXES | CXX_SUFFIXES:
         raise InputError(f"{source}: expected C (.c), C++ (.cc .cpp .cxx) or LLVM IR (.ll .bc)")
     driver = find_tool("clang++" if source.suffix in CXX_SUFFIXES else "clang")
-    return [str(driver), *arguments, f"-{level}", *EMIT_BITCODE]
+    optimizable = (
+        ("-Xclang", "-disable-O0-optnone") if level == "O0" else ()
+    )  # else passes skip its functions
+    return [str(driver), *arguments, f"-{level}", *optimizable, *EMIT_BITCODE]
 
 
 def _include_folders(arguments: Sequence[str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,9 @@ from burnish.core.objective import GraphArrays
 from burnish.learning.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.learning.networks.positions import sinusoidal
 from burnish.llvm.representations.graph import BLOCK_COLUMNS, FLOWS, PROGRAM_COLUMNS, program_graph
+from burnish.llvm.representations.vocabulary import shipped_vocabulary
 from tests.learning.networks import observed as shared
+from tests.llvm.representations.test_inst2vec import write_inst2vec
 from tests.sources import program
 
 CONFIGS = {
@@ -75,6 +79,38 @@ def test_edges_lead_from_one_end_to_the_other(config: GraphConfig) -> None:
 @each_config
 def test_batched_is_one_by_one(config: GraphConfig) -> None:
     assert shared.batched_is_one_by_one(made(config), shared.graphs(5, (7, 1, 12, 0, 5)))
+
+
+@pytest.mark.parametrize(
+    "of", [lambda graph: graph, lambda graph: instance(graph)], ids=["arrays", "instances"]
+)
+def test_repeated_graphs_are_encoded_once(of: Callable[[GraphArrays], Any]) -> None:
+    first, second = shared.graphs(2, (4, 6))
+    copied = GraphArrays(first.nodes.copy(), first.edges.copy())
+    other = GraphArrays(first.nodes.copy(), first.edges[::-1].copy())
+    some = [of(graph) for graph in (second, first, second, copied, other)]
+    encoder = made(GraphConfig())
+    batch = encoder.collate(some)
+    assert batch["sizes"].tolist() == [6, 4, 4]
+    assert batch["place"].tolist() == [0, 1, 0, 1, 2]
+    one_by_one = torch.cat([shared.encoded(encoder, [graph]) for graph in some])
+    assert shared.same(encoder(batch), one_by_one)
+    encoder(batch)[[0, 2]].sum().backward()
+    twice = gradients(encoder)
+    (2 * encoder(encoder.collate(some[:1]))).sum().backward()
+    assert all(map(shared.same, twice, gradients(encoder)))
+
+
+def instance(graph: GraphArrays) -> GraphInstance:
+    return GraphInstance(graph.nodes, graph.edges[:, 2:], graph.edges[:, :2])
+
+
+def gradients(encoder: GraphEncoder) -> list[Tensor]:
+    """Return the gradients of all parameters, and forget them."""
+    found = [parameter.grad for parameter in encoder.parameters() if parameter.grad is not None]
+    encoder.zero_grad()
+    assert found
+    return found
 
 
 @each_config
@@ -197,6 +233,31 @@ def test_graphs_of_counts_need_no_tokens() -> None:
     graph = GraphArrays(nodes, np.array([[0, 1, 0, 0]]))
     larger = GraphArrays(nodes * 2, graph.edges)
     assert not shared.same(shared.encoded(encoder, [graph]), shared.encoded(encoder, [larger]))
+
+
+def test_tokens_with_vectors_are_fixed_and_the_others_are_learned(tmp_path: Path) -> None:
+    texts = shipped_vocabulary().texts
+    add, variable = texts.index("add i32"), texts.index("i32")
+    write_inst2vec(tmp_path, {"<%ID> = add nsw i32 <%ID>, <INT>": [1.0, 0, 2]})
+    torch.manual_seed(0)
+    encoder = GraphEncoder(GraphConfig(token_vectors=str(tmp_path)), PROGRAM_COLUMNS)
+    before = encoder.nodes(torch.tensor([[0, add, 0, 0], [0, variable, 0, 0]]))
+    linear, token = (encoder.nodes.get_submodule(name) for name in ("linear", "token"))
+    assert isinstance(linear, torch.nn.Linear)
+    assert isinstance(token, torch.nn.Embedding)
+    kind = encoder.nodes.get_submodule("kind")(torch.tensor(0))
+    assert shared.same(before[0], kind + linear.weight[:, 0] + 2 * linear.weight[:, 2])
+    assert shared.same(before[1], kind + token.weight[variable])
+    before.sum().backward()
+    assert token.weight.grad is not None
+    assert not token.weight.grad[add].any()
+    assert token.weight.grad[variable].any()
+    assert shared.gradients_are_right(encoder, shared.graphs(6))
+
+
+def test_graphs_without_tokens_have_no_vectors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no tokens; expected 'programl'"):
+        GraphEncoder(GraphConfig(token_vectors=str(tmp_path)), BLOCK_COLUMNS)
 
 
 def test_classes_of_nodes_are_embedded() -> None:

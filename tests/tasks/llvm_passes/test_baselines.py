@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from burnish import _native
-from burnish.llvm.modules.session import open_baseline
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import LEVELS, find_tool
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import DATA, FILES, program
@@ -40,6 +41,15 @@ def test_one_front_end_serves_every_level(name: str, level: str) -> None:
     """At -O0 clang's front end emits other code: see burnish.llvm.modules.session.baselines."""
     emitted = open_baseline(program(name, "Oz"), level).object_code()
     assert emitted == tool_command(name, level)
+
+
+def test_passes_do_their_work_below_o0s_code_generation() -> None:
+    """clang's -O0 marks functions optnone, which passes skip; only the baseline has that."""
+    session = open_session(program("matrix.c", "O0"), Options(level="O0"))
+    reference = open_baseline(program("matrix.c", "O0"), "O0")
+    assert session.object_code() == reference.object_code() == tool_command("matrix.c", "O0")
+    session.apply_entry("sroa<modify-cfg>")
+    assert session.measure("ir-instructions") < reference.measure("ir-instructions")
 
 
 @pytest.mark.parametrize("name", ALL)

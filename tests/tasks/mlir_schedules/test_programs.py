@@ -114,10 +114,10 @@ def test_what_cannot_be_used_is_said(folder: Path, text: str, what: str) -> None
         ("func.func @main() {return} func.func @g() {return}", "2 functions in the module; expected one"),
         ("func.func private @main(tensor<4xf32>)", "expected a public function with a body of one block"),
         ("func.func @main(%a: tensor<4xf32>) { return }", "@main returns nothing; expected func.func"),
-        (function("", "tensor<4xi32>", "tensor<4xi32>"), "argument 0 of @main is tensor<4xi32>; expected"),
+        (function("", "tensor<4xi8>", "tensor<4xi8>"), "argument 0 of @main is tensor<4xi8>; expected"),
         (
             function("", "tensor<?xf32>", "tensor<?xf32>"),
-            "expected a tensor of f32 or f64 with known, positive",
+            "expected a tensor of f32, f64, i32, i64 with known, positive",
         ),
         (function("", "tensor<0xf32>", "tensor<0xf32>"), "argument 0 of @main is tensor<0xf32>"),
         (function("", "memref<4xf32>", "memref<4xf32>"), "argument 0 of @main is memref<4xf32>"),

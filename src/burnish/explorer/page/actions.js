@@ -21,22 +21,26 @@ export async function askActions(trace, wanted) {
   if (!wanted()) return;
   [page.legal, leftOut] = [found.actions, found.left_out];
   page.predictions = { probabilities: {}, ratios: {} };
+  $("unpredicted").hidden = true;
   learn(Object.fromEntries(found.sites.map((one) => [one.name, one.title])));
   const options = [["*", "everywhere"], ...(found.whole ? [["", "whole program"]] : []), ...found.sites.map((one) => [one.name, one.title])];
   $("site").replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
   $("site").value = found.site;
   drawActions();
-  if (page.program.policy) predict(trace, wanted);
 }
 
-async function predict(trace, wanted) {
+// Asks for the policy's predictions, which take longer than all else, for the listed actions.
+export async function askPredictions(trace, wanted) {
+  if (!page.program.policy) return;
   try {
     const found = await ask("predictions", { trace, site: $("site").value });
     if (!wanted()) return;
     page.predictions = found;
     drawPredictions();
   } catch (error) {
-    if (wanted()) say(`The policy ${page.program.policy} predicts nothing here: ${error.message}`, true);
+    if (!wanted()) return;
+    $("unpredicted").hidden = false;
+    $("unpredicted").title = `The policy ${page.program.policy} predicts nothing here: ${error.message}`;
   }
 }
 
@@ -141,7 +145,8 @@ $("filter").addEventListener("input", () => { chosen = 0; drawActions(); });
 $("site").addEventListener("change", () => {
   const { trace } = page.here, site = $("site").value;
   chosen = 0;
-  askActions(trace, () => page.here.trace === trace && $("site").value === site).catch((error) => say(error.message));
+  const wanted = () => page.here.trace === trace && $("site").value === site;
+  askActions(trace, wanted).then(() => askPredictions(trace, wanted)).catch((error) => say(error.message));
 });
 $("try").addEventListener("click", toggleTrials);
 $("action-order").addEventListener("click", (event) => {

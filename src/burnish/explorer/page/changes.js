@@ -7,6 +7,10 @@ import { drawGraph, wantedGraph } from "./graph.js";
 import { drawLines, drawSides } from "./lines.js";
 import { ask, page } from "./state.js";
 import { tabs } from "./tabs.js";
+import { readable } from "./titles.js";
+
+const LETTERS = 40; // of a pinned step's entry in the list of choices
+const shortened = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
 
 let view = "text-view", pinned = null, found = null, asked = null;
 let turn = 0; // of questions: answers to earlier ones are dropped
@@ -97,6 +101,7 @@ const again = () => page.here && compare().catch((error) => say(error.message));
 export function prepareChanges() {
   const options = (list, text) => list.map((one) => element("option", { value: one.name }, text(one)));
   $("text-choice").replaceChildren(...options(page.program.texts, (one) => one.label));
+  $("library-choice").hidden = !page.program.functions;
   $("text-choice").hidden = page.program.texts.length < 2;
   $("graph-choice").replaceChildren(...options(page.program.graphs, (one) => one.name));
   tabs($("views"), (id) => { [view, found] = [id, null]; again(); });
@@ -110,7 +115,7 @@ $("pin").addEventListener("click", () => {
   pinned = page.here.trace;
   const option = $("since").querySelector("[value=pinned]");
   option.disabled = false;
-  option.textContent = pinned.length ? `step ${pinned.length}: ${pinned.at(-1).slice(0, 24)}` : "the pinned start";
+  option.textContent = pinned.length ? `step ${pinned.length}: ${shortened(readable(pinned.at(-1)))}` : "the pinned start";
   $("since").value = "pinned";
   again();
 });

@@ -27,6 +27,6 @@ export const number = (value) => (Number.isInteger(value) ? String(value) : Math
 
 export function change(from, to) {
   if (from === null || to === null || !from) return "";
-  const percent = 100 * (to / from - 1);
-  return `${percent > 0 ? "+" : percent < 0 ? "−" : "±"}${Math.abs(percent).toFixed(1)} %`;
+  const percent = 100 * (to / from - 1), size = Math.abs(percent);
+  return `${percent > 0 ? "+" : percent < 0 ? "−" : "±"}${size.toFixed(size && size < 0.1 ? 2 : 1)} %`;
 }

@@ -1,6 +1,6 @@
 // The page of burnish explore. The address' fragment is the trace of the shown state, as JSON.
 
-import { applyChosen, askActions, choose, drawActions, drawEffects, filterNothing, toggleTrials } from "./actions.js";
+import { applyChosen, askActions, askPredictions, choose, drawActions, drawEffects, filterNothing, toggleTrials } from "./actions.js";
 import { compare, prepareChanges } from "./changes.js";
 import { $, change, element, say } from "./draw.js";
 import { openExports } from "./exports.js";
@@ -43,6 +43,7 @@ async function open() {
     draw();
     const wanted = () => mine === turn;
     await Promise.all([askActions(trace, wanted), compare(wanted)]);
+    askPredictions(trace, wanted);
   } catch (error) {
     if (mine !== turn) return;
     say(error.message);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +15,10 @@ from torch_geometric.utils import scatter, softmax
 
 from burnish.core.errors import InputError
 from burnish.core.objective import GraphArrays
-from burnish.learning.networks.encoder import Encoder
+from burnish.learning.networks.encoder import Encoder, to_tensors
 from burnish.learning.networks.positions import sinusoidal
-from burnish.llvm.representations.graph import FLOWS, KINDS
-from burnish.llvm.representations.vocabulary import SIZE
+from burnish.llvm.representations.graph import FLOWS, KINDS, TOKENS
+from burnish.llvm.representations.inst2vec import token_vectors
 from burnish.policies.batches import Graphs
 
 CLASSES = {"kind": 32, "stage": 8}
@@ -35,6 +36,9 @@ class GraphConfig:
     edge_width: int = 16
     both_ways: bool = True  # add reversed edges, as separate kinds of edges
     pool: Literal["mean", "max", "attention"] = "mean"
+    token_vectors: str = (
+        ""  # folder of inst2vec's files: fixed vectors of instructions, instead of learned ones
+    )
 
     def __post_init__(self) -> None:
         if self.layer not in ("gatv2", "gine"):
@@ -50,20 +54,32 @@ class GraphConfig:
 class GraphEncoder(Encoder):
     """Embed nodes and edges, pass messages, pool.
 
-    In graphs with tokens, a node is the sum of the embeddings of its kind and its token. In other graphs, it
-    is a linear function of log(1 + its columns), plus the embeddings of the columns in CLASSES. An edge is
-    the sum of the embedding of its flow (and direction) and the sinusoidal encoding of its position. Layers
-    are x + relu(layer(norm(x), edges)). Pooled vectors get log(1 + nodes) as an element, which a mean lacks.
+    In graphs with tokens, a node is the sum of the embeddings of its kind and its token. With
+    `token_vectors`,  tokens that have a vector get a linear function of it instead. In other graphs, a
+    node is a linear function  of log(1 + its columns), plus the embeddings of the columns in CLASSES. An
+    edge is the sum of the embedding  of its flow (and direction) and the sinusoidal encoding of its
+    position. Layers are  x + relu(layer(norm(x), edges)). Pooled vectors get log(1 + nodes) as an
+    element, which a mean lacks.
     """
 
     def __init__(self, config: GraphConfig, columns: Sequence[str]) -> None:
-        """Make the layers for graphs whose nodes have these columns."""
+        """Make the layers for graphs whose nodes have these columns.
+
+        Raises:
+            InputError: `token_vectors` is not a folder of inst2vec's files, or the nodes have no tokens.
+        """
         super().__init__()
+        if config.token_vectors and "token" not in columns:
+            raise InputError("token_vectors: the nodes of this graph have no tokens; expected 'programl'")
         self.config = config
         self.inputs = Graphs()
         self.columns = len(columns)
         self.width = width = config.width
-        self.nodes = _TokenNodes(width, columns) if "token" in columns else _CountNodes(width, columns)
+        self.nodes = (
+            _TokenNodes(width, columns, config.token_vectors)
+            if "token" in columns
+            else _CountNodes(width, columns)
+        )
         self.flow = nn.Embedding(2 * len(FLOWS), config.edge_width)  # against the edge: + len(FLOWS)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(config.layers))
         self.layers = nn.ModuleList(_layer(config) for _ in range(config.layers))
@@ -75,8 +91,23 @@ class GraphEncoder(Encoder):
         edges = np.array([(0, 1, 0, 0), (1, 0, 0, 1)], dtype=np.int64)
         return [GraphArrays(np.zeros((size, self.columns), dtype=np.int64), edges) for size in (2, 3, 4)]
 
+    def collate(self, observations: Sequence[Any]) -> dict[str, Tensor]:
+        """Return a batch of the distinct graphs; `place` int64[B] leads from an observation to its graph.
+
+        Many actions leave a program as it is, so the graphs of a rollout repeat.
+        """
+        places = dict[tuple[bytes, ...], int]()
+        place = [places.setdefault(_key(observed), len(places)) for observed in observations]
+        first = dict(zip(reversed(place), reversed(observations), strict=True))
+        batch: dict[str, Tensor] = to_tensors(
+            self.inputs.batch([first[number] for number in range(len(places))]), self.device
+        )
+        if len(places) < len(observations):
+            batch["place"] = torch.tensor(place, device=self.device)
+        return batch
+
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] for a batch that `Graphs.batch` made."""
+        """Return float32[B, width] for a batch that `collate` or `Graphs.batch` made."""
         links, edges = self._edges(batch)
         x: Tensor = self.nodes(batch["nodes"])
         # Add a first node that belongs to no graph, with an edge to itself, because attention's maximum over
@@ -89,7 +120,7 @@ class GraphEncoder(Encoder):
         vectors: Tensor = self.readout(
             torch.cat([self._pooled(x[1:], batch["graph"], batch["sizes"]), size], 1)
         )
-        return vectors
+        return vectors[batch["place"]] if "place" in batch else vectors
 
     def _edges(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Return links int64[2, E] and edge features float32[E, edge_width]; `both_ways` doubles E."""
@@ -113,16 +144,34 @@ class GraphEncoder(Encoder):
         return total if self.gate is not None else total / sizes.clamp(min=1).unsqueeze(-1)
 
 
+def _key(observed: Any) -> tuple[bytes, ...]:
+    """Return the bytes of a graph's arrays, which are equal for equal graphs."""
+    parts = (observed.edges,) if isinstance(observed, GraphArrays) else (observed.edge_links, observed.edges)
+    return tuple(np.ascontiguousarray(part).tobytes() for part in (observed.nodes, *parts))
+
+
 class _TokenNodes(nn.Module):
-    def __init__(self, width: int, columns: Sequence[str]) -> None:
+    vectors: Tensor  # float32[TOKENS, D]; 0 for a token without a vector
+    known: Tensor  # bool[TOKENS, 1]: whether a token has a vector
+
+    def __init__(self, width: int, columns: Sequence[str], folder: str) -> None:
         super().__init__()
         self.columns = [list(columns).index(name) for name in ("kind", "token")]
         self.kind = nn.Embedding(len(KINDS), width)
-        self.token = nn.Embedding(SIZE, width)
+        self.token = nn.Embedding(TOKENS, width)
+        self.linear: nn.Linear | None = None
+        if folder:
+            vectors = torch.from_numpy(token_vectors(Path(folder)))
+            self.register_buffer("vectors", nn.functional.pad(vectors, (0, 0, 0, TOKENS - len(vectors))))
+            self.register_buffer("known", self.vectors.any(dim=1, keepdim=True))
+            self.linear = nn.Linear(vectors.shape[1], width, bias=False)
 
     def forward(self, nodes: Tensor) -> Tensor:
         kind, token = (nodes[:, column] for column in self.columns)
-        embedded: Tensor = self.kind(kind) + self.token(token)
+        learned: Tensor = self.token(token)
+        if self.linear is not None:
+            learned = torch.where(self.known[token], self.linear(self.vectors[token]), learned)
+        embedded: Tensor = self.kind(kind) + learned
         return embedded
 
 

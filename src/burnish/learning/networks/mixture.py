@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -35,6 +35,14 @@ class Mixture(Encoder):
         """See Encoder."""
         columns = [part.example() for part in self.parts if isinstance(part, Encoder)]
         return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def collate(self, observations: Sequence[Any]) -> dict[str, Any]:
+        """See Encoder."""
+        return {
+            name: part.collate([observed[name] for observed in observations])
+            for name, part in zip(self.names, self.parts, strict=True)
+            if isinstance(part, Encoder)
+        }
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Return float32[B, width] for a batch of each observation, by name."""

@@ -92,8 +92,11 @@ class Origin:
 
 
 def prepare(module: _native.Module, options: Options) -> None:
-    """Prepare a module as clang does at the options' level before any optimization."""
-    module.set_level_attributes(options.level)
+    """Prepare a module as clang does at the options' level before any optimization.
+
+    At -O0 clang marks functions optnone, too: only the baseline has that, since passes would skip them.
+    """
+    module.set_level_attributes("O1" if options.level == "O0" else options.level)
     if options.always_inline:
         module.honour_mandatory()
 

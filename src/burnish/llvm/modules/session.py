@@ -262,7 +262,7 @@ class ModuleSession(Session):
         module = read_module(self.origin.program)
         self.origin.prepare(module)
         for text in self.origin.reference:
-            run_pass(module, ACTIONS.index(text), WHOLE_PROGRAM, self.options.level)
+            module.run(text, self.options.level)  # not an action at -O0
         return ModuleSession(module, self.options, self.origin)
 
     def _is_reference(self) -> bool:

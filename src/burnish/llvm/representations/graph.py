@@ -43,7 +43,7 @@ from burnish import _native
 from burnish.core.errors import MissingTool, ProgramError, install
 from burnish.core.objective import GraphArrays
 from burnish.core.program import Program
-from burnish.llvm.representations.vocabulary import FUNCTION, Vocabulary, shipped_vocabulary
+from burnish.llvm.representations.vocabulary import FUNCTION, SIZE, Vocabulary, shipped_vocabulary
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 KINDS: Final = ("instruction", "variable", "constant", "type")
 FUNCTION_KINDS: Final = ("external", "defined", "declared")
 FLOWS: Final = ("control", "data", "call", "type")
+TOKENS: Final = SIZE  # the numbers in the column "token" are smaller
 PROGRAM_COLUMNS: Final = ("kind", "token", "function", "block")
 BLOCK_COLUMNS: Final = ("function", "instructions", "phis", "loads", "stores", "calls", "loop_depth")
 CALL_COLUMNS: Final = ("kind", "instructions", "blocks", "local")

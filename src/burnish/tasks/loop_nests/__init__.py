@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from burnish.core.errors import InputError
 from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
-from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskPolicies, TaskSettings
+from burnish.core.task import Checks, Files, Presentation, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.loop_nests.diagrams import DRAWINGS
 from burnish.tasks.loop_nests.nest import LANGUAGE
@@ -19,14 +18,11 @@ from burnish.tasks.loop_nests.outputs import describe, write_ir, write_loops, wr
 from burnish.tasks.loop_nests.session import open_nest
 from burnish.tasks.tensors.c_interface import emit_header, emit_object
 from burnish.tasks.tensors.session import OBJECTIVES, behaviour
+from burnish.tasks.tensors.threads import THREADS, threads_of
 
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
-MOST_THREADS = 1024
 IR = Listing("llvm_ir", whole, re.compile(r"(?<=[a-z]\.)\d+\b"), label="IR")
-SETTINGS = (
-    Setting("threads", "threads that share outermost loops; default: 1, which shares no loop", metavar="N"),
-)
 
 
 def _source() -> ProgramSource:
@@ -61,8 +57,8 @@ def make_task(threads: int = 1) -> Task:
         baselines={"naive": opened},
         reference="naive",
         max_steps=40,
-        options={"threads": str(threads)} if threads > 1 else {},
-        settings=TaskSettings(settings=SETTINGS, configure=_configure),
+        options={THREADS.name: str(threads)} if threads > 1 else {},
+        settings=TaskSettings(settings=(THREADS,), configure=_configure),
         policies=TaskPolicies(
             kinds={
                 "schedule-costs": f"{__name__}.policy.proposals:load_for",
@@ -96,10 +92,7 @@ def make_task(threads: int = 1) -> Task:
 
 
 def _configure(given: Mapping[str, str], objective: str | None) -> Task:
-    text = given.get("threads", "1")
-    if not text.isdecimal() or int(text) not in range(1, MOST_THREADS + 1):
-        raise InputError(f"threads is {text!r}; expected 1 to {MOST_THREADS}")
-    return make_task(int(text))
+    return make_task(threads_of(given))
 
 
 TASK = make_task()

@@ -13,6 +13,7 @@ from burnish.tasks.tensors import c_interface
 from burnish.tasks.tensors.arrays import ALIGNMENT
 from burnish.tasks.tensors.c_interface import C_WORDS, NAME, Argument
 from burnish.tasks.tensors.machine import Machine
+from burnish.tasks.tensors.threads import POOL, object_with_threads
 
 TAKEN = {*C_WORDS, KERNEL}  # names that functions cannot have
 check_name = partial(c_interface.check_name, taken=TAKEN)
@@ -26,9 +27,11 @@ def write_object(tree: Tree, name: str, machine: Machine) -> bytes:
         InputError: the name is not valid in C.
     """
     check_name(name)
-    kernel = lower(tree, machine.vector_bytes).text
-    kernel = kernel.replace(f"define void @{KERNEL}(", f"define internal void @{KERNEL}(", 1)
-    return _native.compile_object(f"{kernel}\n{_entry(tree.nest, name)}", PASSES, machine.native)
+    lowered = lower(tree, machine.vector_bytes)
+    kernel = lowered.text.replace(f"define void @{KERNEL}(", f"define internal void @{KERNEL}(", 1)
+    threads = machine.threads if lowered.thread_bytes else 1
+    code = _native.compile_object(f"{kernel}\n{_entry(tree.nest, name, threads)}", PASSES, machine.native)
+    return object_with_threads(code) if threads > 1 else code
 
 
 def write_header(nest: Nest, tree: Tree, name: str, machine: Machine) -> str:
@@ -56,7 +59,7 @@ def write_header(nest: Nest, tree: Tree, name: str, machine: Machine) -> str:
         note,
         statements=nest.statements,
         last=["void *scratch"],
-        macros=[*macros, f"SCRATCH_BYTES {lowered.scratch_bytes + lowered.thread_bytes}"],
+        macros=[*macros, f"SCRATCH_BYTES {lowered.scratch_bytes + machine.threads * lowered.thread_bytes}"],
     )
 
 
@@ -67,10 +70,12 @@ def argument_name(nest: Nest, tensor: str) -> str:
     return f"tensor_{(*nest.inputs, *nest.outputs).index(tensor)}"
 
 
-def _entry(nest: Nest, name: str) -> str:
-    """Return the IR of the C function: it builds the kernel's array of pointers and runs it on one thread."""
+def _entry(nest: Nest, name: str, threads: int) -> str:
+    """Return the IR of the C function: it builds the kernel's array of pointers and runs it."""
     numbers = range(len(nest.inputs) + len(nest.outputs) + 1)
-    values = [*(f"ptr %a{number}" for number in numbers), "ptr null", "i64 1"]
+    pool = f"@{POOL}" if threads > 1 else "null"
+    declared = f"declare void @{POOL}(ptr, ptr, i64, ptr, i64, i64)\n" if threads > 1 else ""
+    values = [*(f"ptr %a{number}" for number in numbers), f"ptr {pool}", f"i64 {threads}"]
     lines = [f"%pointers = alloca [{len(values)} x ptr], align 8"]
     for number, value in enumerate(values):
         lines.append(f"%slot{number} = getelementptr ptr, ptr %pointers, i64 {number}")
@@ -78,4 +83,4 @@ def _entry(nest: Nest, name: str) -> str:
     lines += [f"call void @{KERNEL}(ptr %pointers) noinline", "ret void"]
     body = "\n".join(f"  {line}" for line in lines)
     arguments = ", ".join(f"ptr %a{number}" for number in numbers)
-    return f"define void @{name}({arguments}) nounwind {{\n{body}\n}}\n"
+    return f"{declared}define void @{name}({arguments}) nounwind {{\n{body}\n}}\n"

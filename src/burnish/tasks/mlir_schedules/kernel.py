@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, Miscompiled
-from burnish.tasks.mlir_schedules import bindings, lowering
+from burnish.tasks.mlir_schedules import bindings, lowering, parallel
 from burnish.tasks.mlir_schedules.payload import KERNEL, Payload
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
 from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, inputs_of
 from burnish.tasks.mlir_schedules.reference.work import tolerance
 from burnish.tasks.tensors.arrays import aligned
+from burnish.tasks.tensors.threads import POOL, object_with_threads
 
 OPTIMIZATION = 3  # LLVM's level
 SAMPLES = 10  # timed samples; the least counts
@@ -37,16 +38,18 @@ class LoweringFailed(CompilerCrash):
 class CompiledSchedule:
     """A payload's machine code."""
 
-    def __init__(self, payload: Payload, module: Any = None, name: str = KERNEL) -> None:
+    def __init__(self, payload: Payload, module: Any = None, name: str = KERNEL, threads: int = 1) -> None:
         """Compile to position-independent code, as in a shared object.
 
         module: the payload's lowered module, if there is one; it is changed if `name` is given.
+        threads: the number of threads that share the iterations of a parallel loop.
 
         Raises:
             LoweringFailed: a pass fails, or the code calls a function that does not exist.
         """
         self.payload = payload
-        self.module = module or lowered(payload)
+        self.module = module or lowered(payload, threads)
+        self.threads = threads if parallel.is_parallel(self.module) else 1
         engine = bindings.bindings("execution_engine").ExecutionEngine
         with bindings.context():
             if name != KERNEL:
@@ -55,16 +58,24 @@ class CompiledSchedule:
                 self.engine = engine(self.module, opt_level=OPTIMIZATION, enable_pic=True)
             except RuntimeError as error:
                 raise LoweringFailed(bindings.first_line(str(error))) from None
+            if self.threads > 1:
+                pool = ctypes.c_void_p(_native.parallel_function())
+                self.engine.raw_register_runtime(POOL, pool)
             self.address = int(self.engine.raw_lookup(name) or 0)
         if not self.address:
             raise LoweringFailed("the code cannot be linked: it calls a missing function")
 
     def object_file(self) -> bytes:
-        """Return an object file of the code; the engine adds a second function to it."""
+        """Return an object file of the code; the engine adds a second function to it.
+
+        Raises:
+            MissingTool: clang is not installed, which adds the threads of parallel loops.
+        """
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "kernel.o"
             self.engine.dump_to_object_file(str(path))
-            return path.read_bytes()
+            code = path.read_bytes()
+        return object_with_threads(code) if self.threads > 1 else code
 
     def run(self, arrays: Arrays) -> None:
         """Run the code on the inputs, then the outputs, all in C order."""
@@ -72,9 +83,10 @@ class CompiledSchedule:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)(pointers.all.ctypes.data)
 
     def seconds(self, arrays: Arrays, samples: int = SAMPLES) -> float:
-        """Return the least CPU time of a call, in seconds."""
-        pointers = _Pointers(arrays)
-        times: list[float] = _native.time_calls(self.address, pointers.all.tolist(), samples, BATCH_SECONDS)
+        """Return the least CPU time of a call, in seconds; with several threads, the least elapsed time."""
+        pointers = _Pointers(arrays).all.tolist()
+        passing = self.threads > 1
+        times: list[float] = _native.time_calls(self.address, pointers, samples, BATCH_SECONDS, passing)
         return min(times)
 
     def cold_seconds(self, arrays: Arrays, cold: Sequence[int], samples: int = COLD_SAMPLES) -> float:
@@ -92,8 +104,8 @@ class _Pointers:
         self.all = self.data.ctypes.data + self.data.itemsize * np.arange(len(arrays), dtype=np.uint64)
 
 
-def lowered(payload: Payload) -> Any:
-    """Return a copy of a payload's module in LLVM's dialect.
+def lowered(payload: Payload, threads: int = 1) -> Any:
+    """Return a copy of a payload's module in LLVM's dialect; see `lowering.lower`.
 
     Raises:
         LoweringFailed: a pass fails.
@@ -101,7 +113,7 @@ def lowered(payload: Payload) -> Any:
     module = bindings.clone(payload.module)
     try:
         lowering.finish(module)
-        lowering.lower(module)
+        lowering.lower(module, threads)
     except bindings.bindings("ir").MLIRError as error:
         raise LoweringFailed(bindings.first_line(str(error))) from None
     return module
@@ -120,15 +132,16 @@ def code_digest(module: Any) -> str:
 
 
 class Trial:
-    """Random inputs for a program, and the outputs that are expected."""
+    """Inputs for a program, by default random ones, and the outputs that are expected."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, inputs: Arrays | None = None) -> None:
         self.text = text
+        self._given = inputs
 
     @cached_property
     def inputs(self) -> list[NDArray[Any]]:
-        """Random inputs, seeded by the program's text."""
-        return inputs_of(self.text)
+        """The given inputs, or random ones, seeded by the program's text."""
+        return inputs_of(self.text) if self._given is None else list(self._given)
 
     @cached_property
     def expected(self) -> list[NDArray[np.float64]]:
@@ -165,10 +178,20 @@ class Trial:
             Miscompiled: an output differs by more than rounding.
         """
         for array in self.outputs:
-            array.fill(np.nan)
+            array.fill(np.nan if array.dtype.kind == "f" else np.iinfo(array.dtype).min)
         compiled.run(self.arrays)
-        compared = zip(self.outputs, self.expected, self.largest_errors, strict=True)
+        self.compare(self.outputs)
+
+    def compare(self, found: Arrays) -> None:
+        """Compare outputs with the expected ones.
+
+        Raises:
+            Miscompiled: an output has another shape, or differs by more than rounding.
+        """
+        compared = zip(found, self.expected, self.largest_errors, strict=True)
         for number, (array, expected, most) in enumerate(compared):
+            if array.shape != expected.shape:
+                raise Miscompiled(f"result {number} has the shape {array.shape}; expected {expected.shape}")
             with np.errstate(invalid="ignore"):
                 if (np.abs(array - expected) <= most).all():
                     continue

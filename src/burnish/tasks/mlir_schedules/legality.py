@@ -165,7 +165,7 @@ def _fold_unit_dims(site: Site, _: Fuses) -> bool:
 
 def _vectorize(site: Site, _: Fuses) -> bool:
     op = site.op
-    if not 1 < op.points <= MOST_POINTS or op.kind == "softmax" or op.divides:
+    if not 1 < op.points <= MOST_POINTS or op.kind == "softmax" or op.divides or op.gathers:
         return False
     return not op.has_windows or op.kind in VECTOR_WINDOWS
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, fills, memory_plan, payload, stores, streams
+from burnish.tasks.mlir_schedules import (
+    bindings,
+    elementary,
+    fills,
+    memory_plan,
+    parallel,
+    payload,
+    stores,
+    streams,
+)
 from burnish.tasks.mlir_schedules.payload import ANY, Script, ops_of_kind
 
 COPIED = 64  # elements of a row that one vector copies, at most
@@ -90,8 +99,10 @@ def _tile_pads(module: Any, script: Script) -> None:
         )
 
 
-def lower(module: Any) -> None:
+def lower(module: Any, threads: int = 1) -> None:
     """Lower a finished module to LLVM's dialect; the kernel takes a pointer for each array.
+
+    With several threads, these share the iterations of parallel loops; with one, all loops run in order.
 
     Raises:
         torch_mlir.ir.MLIRError: a pass fails.
@@ -100,6 +111,7 @@ def lower(module: Any) -> None:
     stores.store_rows(module)
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
+    loops = parallel.outline(module) if threads > 1 else []
     bindings.run_passes(module, LOOPS)
     _allow_fused_products(module)
     streams.stream_results(module)
@@ -107,6 +119,7 @@ def lower(module: Any) -> None:
     memory_plan.plan_memory(module)
     _keep_apart(module)
     bindings.run_passes(module, LLVM)
+    parallel.define_calls(module, loops, threads)
 
 
 def _allow_fused_products(module: Any) -> None:

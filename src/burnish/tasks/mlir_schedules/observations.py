@@ -19,6 +19,7 @@ from burnish.tasks.mlir_schedules.legality import MOST_LOOPS
 from burnish.tasks.mlir_schedules.ops import Matrix, Op
 from burnish.tasks.mlir_schedules.outputs import function_name, schedule_text, write_header
 from burnish.tasks.mlir_schedules.payload import Payload
+from burnish.tasks.mlir_schedules.reference.inputs import bounds_of
 from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
 
 OPERANDS = 4  # in a row: the accesses of the first ones
@@ -270,5 +271,9 @@ _OBSERVE: Mapping[str, Callable[[ScheduleState], Observed]] = {
     "program": lambda session: session.program.content.decode(),
     "module": lambda session: str(session.payload.module),
     "schedule": lambda session: schedule_text(session.opened, session.payload, session.script),
-    "c_header": lambda session: write_header(session.payload, function_name(session.program.name)),
+    "c_header": lambda session: write_header(
+        session.payload,
+        function_name(session.program.name),
+        bounds_of(session.program.content.decode()),
+    ),
 }

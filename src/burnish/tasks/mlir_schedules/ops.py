@@ -33,6 +33,7 @@ class Op:
     reads: tuple[str, ...]  # the sites that made the operands; "" for arguments and constants
     outputs: int  # the number of operands that are written
     computes: Mapping[str, int] = field(hash=False, default_factory=dict)  # counts of arith and math ops
+    gathers: bool = False  # it reads elements of a tensor by computed indices, as an embedding does
 
     @cached_property
     def points(self) -> int:
@@ -120,6 +121,23 @@ def find(module: Any, site: str) -> Any:
     return found[0]
 
 
+def read_from_outside(op: Any) -> list[Any]:
+    """Return the values that an op and its body read and that are defined outside the op."""
+    ir = bindings.bindings("ir")
+    read: list[Any] = []
+    inside: set[Any] = set()
+
+    def visit(one: Any) -> Any:
+        if one != op:
+            inside.update(one.results)
+        inside.update(argument for region in one.regions for block in region for argument in block.arguments)
+        read.extend(one.operands)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return [value for value in dict.fromkeys(read) if value not in inside]
+
+
 def describe(operation: Any) -> Op:
     """Return the facts about a linalg op."""
     outputs = len(operation.results)
@@ -134,6 +152,7 @@ def describe(operation: Any) -> Op:
         maps = bindings.bindings("dialects.linalg").get_indexing_maps(operation)
         accesses = tuple(_matrix(attribute.value) for attribute in maps)
         extents, reduces = _domain(accesses, shapes, maps[0].value.n_dims, outputs)
+    names = _body(operation)
     return Op(
         operation.attributes[SITE].value,
         kind,
@@ -143,7 +162,8 @@ def describe(operation: Any) -> Op:
         shapes,
         tuple(_maker(value) for value in operation.operands),
         outputs,
-        _computes(operation),
+        Counter(name for name in names if name.startswith(("arith.", "math."))),
+        "tensor.extract" in names,
     )
 
 
@@ -238,10 +258,10 @@ def _made_in(loop: Any, value: Any) -> str:
     return "" if isinstance(inner.owner, ir.Block) else _maker(inner)
 
 
-def _computes(operation: Any) -> dict[str, int]:
-    """Return the count of each arith and math op in the body."""
+def _body(operation: Any) -> list[str]:
+    """Return the names of the ops in the body."""
     names: list[str] = []
     for region in operation.regions:
         for block in region.blocks:
             names += [op.operation.name for op in block.operations]
-    return dict(Counter(name for name in names if name.startswith(("arith.", "math."))))
+    return names

@@ -52,15 +52,18 @@ def link_shared(code: bytes) -> bytes:
         return made.read_bytes()
 
 
-def write_header(payload: Payload, name: str) -> str:
+def write_header(payload: Payload, name: str, bounds: Sequence[int | None] = ()) -> str:
     """Return the header that declares the function of an object file.
+
+    bounds: The bounds of the inputs that are indices: see `bounds_of`.
 
     Raises:
         InputError: the name is not valid in C.
     """
     check_name(name)
+    below = {f"input{number}": most for number, most in enumerate(bounds)}
     arguments = [
-        Argument(f"{label}{number}", one.dtype, one.shape, label == "input")
+        Argument(f"{label}{number}", one.dtype, one.shape, label == "input", below.get(f"{label}{number}"))
         for label, types in (("input", payload.inputs), ("output", payload.outputs))
         for number, one in enumerate(types)
     ]

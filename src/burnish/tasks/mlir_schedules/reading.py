@@ -12,7 +12,7 @@ LANGUAGE = "mlir"
 MAIN = "main"
 HERE = "-"  # the parser's file name for a text
 DIAGNOSTIC = re.compile(r'"-":(\d+):(\d+): ')
-ELEMENTS = ("f32", "f64")  # of arguments and results
+ELEMENTS = ("f32", "f64", "i32", "i64")  # of arguments and results
 KEPT = ("sym_name", "function_type")  # of a function's attributes; others are about its calls and code
 STRUCTURE = ("builtin.module", "func.func", "func.return")
 TENSOR_OPS = tuple(
@@ -121,7 +121,7 @@ def _fault(op: Any) -> str:
 def _check_type(kind: Any, what: str) -> None:
     if not _is_static(kind) or str(kind.element_type) not in ELEMENTS:
         raise ProgramError(
-            f"{what} is {kind}; expected a tensor of {' or '.join(ELEMENTS)} with known, positive extents"
+            f"{what} is {kind}; expected a tensor of {', '.join(ELEMENTS)} with known, positive extents"
         )
 
 

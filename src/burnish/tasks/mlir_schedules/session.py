@@ -66,6 +66,7 @@ class SharedSchedules:
     trial: Trial
     opened: Payload  # before any action
     times: CodeTimes
+    threads: int = 1  # that share parallel loops
     codes: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))  # by the state's digest
 
 
@@ -77,7 +78,7 @@ class ScheduleSession(TimedSession):
     """
 
     def __init__(self, payload: Payload, sites: Sites, shared: SharedSchedules, program: Program) -> None:
-        super().__init__(ACTIONS, partial(open_program, program), program)
+        super().__init__(ACTIONS, partial(open_program, program, shared.threads), program)
         self.payload = payload
         self.ops = sites
         self.shared = shared
@@ -167,7 +168,7 @@ class ScheduleSession(TimedSession):
         """Return the compiled code, after a comparison of its outputs with NumPy's."""
         key = self.digest()
         if self._compiled is None or self._compiled[0] != key:
-            compiled = CompiledSchedule(self.payload, self._lowered)
+            compiled = CompiledSchedule(self.payload, self._lowered, threads=self.shared.threads)
             self._lowered = None
             self.shared.trial.check(compiled)
             self._compiled = key, compiled
@@ -178,7 +179,7 @@ class ScheduleSession(TimedSession):
         key = self.digest()
         code = self.shared.codes.get(key)
         if code is None:
-            self._lowered = lowered(self.payload)
+            self._lowered = lowered(self.payload, self.shared.threads)
             code = code_digest(self._lowered)
             self.shared.codes.put(key, code)
         return code
@@ -189,7 +190,8 @@ class ScheduleSession(TimedSession):
         Raises:
             LoweringFailed, Miscompiled: see `seconds`.
         """
-        compiled = CompiledSchedule(self.payload, name=function_name(self.program.name))
+        name, threads = function_name(self.program.name), self.shared.threads
+        compiled = CompiledSchedule(self.payload, name=name, threads=threads)
         self.shared.trial.check(compiled)
         return compiled.object_file()
 
@@ -236,8 +238,8 @@ class ScheduleSession(TimedSession):
         return True
 
 
-def open_program(program: Program) -> ScheduleSession:
-    """Open a program without a schedule.
+def open_program(program: Program, threads: int = 1) -> ScheduleSession:
+    """Open a program without a schedule; several threads share the iterations of its parallel loops.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -246,7 +248,7 @@ def open_program(program: Program) -> ScheduleSession:
     text = program.content.decode(errors="replace")
     payload = open_payload(text, program.name)
     sites = Sites({}).scanned(scan(payload.module))
-    shared = SharedSchedules(Trial(text), payload, CodeTimes(program.digest, program.recalls))
+    shared = SharedSchedules(Trial(text), payload, CodeTimes(program.digest, program.recalls), threads)
     return ScheduleSession(payload, sites, shared, program)
 
 

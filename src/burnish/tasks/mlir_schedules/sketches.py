@@ -17,6 +17,8 @@ from burnish.core.trace import Trace, entry, split_entry
 from burnish.tasks.mlir_schedules.actions import (
     FURTHER_FACTORS,
     INDEX,
+    MOST_DIMENSIONS,
+    SHARED_SIZES,
     SIZES,
     SPLIT_SIZES,
     UNROLL_FACTORS,
@@ -29,6 +31,7 @@ Class = Literal["product", "convolution", "window", "pointwise", "reduction", "l
 
 CONVOLUTION = "conv_2d_nhwc_hwcf"
 UNSPLIT = ("softmax",)
+MOST_ALONE = 1 << 16  # points of an op that one thread computes faster: several take 10 us to begin and end
 DATA_TILE = 16  # columns in a block of a transposed operand
 WINDOWS = (
     *("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum"),
@@ -164,10 +167,14 @@ def with_extent(op: Op, dimension: int, extent: int) -> Op:
     return replace(op, extents=(*op.extents[:dimension], extent, *op.extents[dimension + 1 :]))
 
 
-def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
-    """Return the actions that apply a sketch to an op; `site` is the op's own by default."""
+def entries(op: Op, sketch: OpSketch, site: str = "", threads: int = 1) -> Trace:
+    """Return the actions that apply a sketch to an op; `site` is the op's own by default.
+
+    With several threads, the outermost loop is parallel if the op has enough points.
+    """
     site, real = site or op.site, realize(op, sketch)
     texts = [f"split({dimension}, {size})" for dimension, size, _ in real.tails]
+    texts += parallel_loop(real, threads)
     texts += [f"tile({dimension}, {size})" for dimension, size in real.outer]
     packs = [f"pack({operand}, {loops})" for operand, loops in real.packs]
     texts += [] if repeats(op, sketch) else packs
@@ -201,6 +208,27 @@ def factors(pixels: int) -> list[int]:
             found.append(factor)
             pixels //= factor
     return found if pixels == 1 else []
+
+
+def parallel_loop(real: Realized, threads: int) -> list[str]:
+    """Return the action that puts an op's loops into a parallel one, if there is one.
+
+    Its iterator is one of copied operands if possible: each iteration would make the other copies again. Its
+    steps are as long as they can be with an iteration for each thread, and as many for each. They are longer
+    than those of the next loop along the same iterator, whose steps divide them.
+    """
+    op, found = real.main, list[tuple[int, bool, int, str]]()
+    if threads < 2 or op.points < MOST_ALONE:
+        return []
+    for dimension, extent in enumerate(op.extents[:MOST_DIMENSIONS]):
+        steps = [step for loop, step in (*real.outer, *real.inner) if loop == dimension]
+        again = sum(not any(row[dimension] for row in op.accesses[operand]) for operand, _ in real.packs)
+        for size in SHARED_SIZES:
+            trips, rest = divmod(extent, size)
+            fits = not steps or (size > steps[0] and size % steps[0] == 0)
+            if not op.reduces[dimension] and not rest and trips >= threads and fits:
+                found.append((again, trips % threads > 0, trips, f"tile_parallel({dimension}, {size})"))
+    return [min(found)[3]] if found else []
 
 
 def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
@@ -294,11 +322,11 @@ def comes_before(text: str) -> bool:
     )
 
 
-def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch]) -> Trace:
-    """Return the actions of a program's sketches, the last op first."""
+def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch], threads: int = 1) -> Trace:
+    """Return the actions of a program's sketches, the last op first; threads: see `entries`."""
     return tuple(
         text
         for site in reversed(list(ops))
         if site in sketches
-        for text in entries(ops[site], sketches[site])
+        for text in entries(ops[site], sketches[site], threads=threads)
     )

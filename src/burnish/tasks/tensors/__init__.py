@@ -9,5 +9,6 @@ The tasks import these files, which import no task:
     polynomials    exp and tanh as polynomials
     programs       programs from files, names of families, or text
     session        sessions whose objective is the time of a call; the check that a schedule is right
+    threads        the setting for the number of threads; thread_pool.c, their code, in object files
     train/         measured schedules, the fits of both models to them, the training
 """

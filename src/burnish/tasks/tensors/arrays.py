@@ -40,6 +40,13 @@ def aligned(shape: tuple[int, ...], dtype: type[np.number[Any]], place: int = 0)
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
+def placed(array: Array, place: int = 0) -> Array:
+    """Return a copy that begins at an address that is a multiple of ALIGNMENT bytes; see `aligned`."""
+    copy = aligned(array.shape, array.dtype.type, place)
+    copy[...] = array
+    return copy
+
+
 def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> Array:
     """Return an argument as a NumPy array, without a copy.
 

@@ -11,7 +11,7 @@ from burnish.core.errors import InputError
 from burnish.core.session import Session
 
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-C_TYPES = {"f32": "float", "f64": "double"}
+C_TYPES = {"f32": "float", "f64": "double", "i32": "int32_t", "i64": "int64_t"}
 C_WORDS = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -32,6 +32,7 @@ class Argument:
     dtype: str
     shape: tuple[int, ...]
     is_input: bool
+    below: int | None = None  # if its elements are indices, they are from 0 to the one before this
 
     @property
     def kind(self) -> str:
@@ -39,7 +40,8 @@ class Argument:
         return f"{'const ' if self.is_input else ''}{C_TYPES[self.dtype]}"
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}{''.join(f'[{size}]' for size in self.shape) or '[1]'}"
+        indices = "" if self.below is None else f", indices from 0 to {self.below - 1}"
+        return f"{self.kind} {self.name}{''.join(f'[{size}]' for size in self.shape) or '[1]'}{indices}"
 
 
 def emit_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
@@ -88,6 +90,7 @@ def write_header(
     ]
     text = "\n".join(f" * {line}".rstrip() for line in comment)
     defined = "".join(f"#define {begin}_{macro}\n" for macro in macros) + "\n" * bool(macros)
+    included = "#include <stdint.h>\n\n" if any(one.dtype.startswith("i") for one in arguments) else ""
     parameters = [*(f"{one.kind} *{one.name}" for one in arguments), *last]
     return f"""\
 /{text.removeprefix(" ")}
@@ -95,7 +98,7 @@ def write_header(
 #ifndef {begin}_H
 #define {begin}_H
 
-{defined}#ifdef __cplusplus
+{included}{defined}#ifdef __cplusplus
 extern "C" {{
 #endif
 

@@ -182,7 +182,7 @@ def test_functions_have_the_name_that_is_asked_for() -> None:
 
 WEIGHTS = drawn(4, 40)
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "indices": (lambda value: value.argmax(-1).float(), "tensor<3xi64>.*; expected tensors of f32"),
+    "truths": (lambda value: value > 0, "tensor<3x4xi1>.*; expected tensors of f32, i64, i32"),
     "scans": (
         lambda value: value.cumsum(0),
         "the module needs tm_tensor.scan; programs can have .* linalg, tensor",
@@ -207,8 +207,8 @@ def test_what_programs_do_not_have_is_named(name: str) -> None:
 def test_modules_in_training_and_other_inputs_are_refused() -> None:
     with pytest.raises(InputError, match=r"Dropout is in training mode; expected module.eval\(\)"):
         import_module(torch.nn.Dropout(), [drawn(4)])
-    with pytest.raises(InputError, match=r"input 0 is torch.int64; expected a tensor of torch.float32"):
-        import_module(torch.nn.ReLU().eval(), [torch.arange(4)])
+    with pytest.raises(InputError, match=r"input 0 is torch.float64; expected a tensor of torch.float32"):
+        import_module(torch.nn.ReLU().eval(), [torch.ones(4, dtype=torch.float64)])
 
 
 def test_without_torch_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

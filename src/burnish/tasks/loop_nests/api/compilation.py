@@ -21,12 +21,13 @@ from burnish.files import default_cache
 from burnish.llvm.run.measurements import MeasurementCache
 from burnish.policies import find as policies
 from burnish.tasks import loop_nests, tensors
-from burnish.tasks.loop_nests import MOST_THREADS, TASK
+from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.api.kernel import CompiledKernel
 from burnish.tasks.loop_nests.api.schedule import Schedule, choose, refine
 from burnish.tasks.loop_nests.nest import DTYPES, DType, Nest, make_nest
 from burnish.tasks.loop_nests.parsing import parse_statement
 from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.threads import MOST_THREADS
 
 OBJECTIVE = "seconds"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class CompiledKernel:
         """
         path = path_in("path", path, "matmul")
         check_name(path.name)
-        machine = machine_of(cpu) if cpu else host()
+        machine = replace(machine_of(cpu) if cpu else host(), threads=self.schedule.threads)
         header = write_header(self.nest, self.tree, path.name, machine).encode()
         code = write_object(self.tree, path.name, machine)
         if cpu and host().runs(machine):

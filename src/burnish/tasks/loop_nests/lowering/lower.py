@@ -31,7 +31,7 @@ def lower(tree: Tree, vector_bytes: int) -> Lowered:
     """Return the kernel of a loop tree: `void kernel(ptr pointers)`.
 
     `pointers` has the inputs, the outputs, and the scratch memory, in this order. If a loop is parallel, two
-    more entries follow: a function like `burnish_parallel` in native/threads.h, or null to run without
+    more entries follow: a function like `burnish_parallel` in tensors/thread_pool.h, or null to run without
     threads; and the number of threads, as a plain integer.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,28 +17,33 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
-from burnish.tasks.mlir_schedules.reference.inputs import DTYPES
+from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, bounds_of
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.tensors.arrays import ALIGNMENT, taken
+from burnish.tasks.tensors.threads import THREADS, threads_of
 
 Array = NDArray[Any]
 
 
-def compile_schedule(program: str | Program, trace: Sequence[str] = ()) -> ScheduledFunction:
+def compile_schedule(
+    program: str | Program, trace: Sequence[str] = (), *, threads: int = 1
+) -> ScheduledFunction:
     """Compile a linalg program as scheduled: `compile_schedule("matmul:64x64x64")(a, b)`.
 
     Args:
         program: A Program, or its text, file or name (see burnish.tasks.mlir_schedules.programs).
         trace: The actions of a schedule, as `burnish.optimize` finds them; () gives MLIR's naive code.
+        threads: The number of threads that share the parallel loops of a call.
 
     Raises:
+        InputError: the number of threads is out of range.
         ProgramError, IllegalAction: the program or the schedule is not valid.
         LoweringFailed: MLIR cannot compile the schedule.
         Miscompiled: the results for random inputs differ from NumPy's.
         MissingTool: MLIR is not installed.
     """
     return ScheduledFunction(
-        MlirSource().load(program).program if isinstance(program, str) else program, trace
+        MlirSource().load(program).program if isinstance(program, str) else program, trace, threads=threads
     )
 
 
@@ -52,19 +58,23 @@ class ScheduledFunction:
     Attributes:
         program: The program that is computed.
         trace: The actions of its schedule.
+        threads: The number of threads that share its parallel loops.
         inputs, outputs: Types of arguments and results.
         compiled: The machine code.
     """
 
-    def __init__(self, program: Program, trace: Sequence[str] = ()) -> None:
+    def __init__(self, program: Program, trace: Sequence[str] = (), *, threads: int = 1) -> None:
         """Compile a program as scheduled, and compare it with NumPy; see `compile_schedule`."""
         trace = names_in("trace", trace)
-        session = open_program(program)
+        self.threads = threads_of({THREADS.name: str(threads)})
+        session = open_program(program, threads)
         session.replay(trace)
         self.program, self.trace = program, tuple(trace)
         self.inputs, self.outputs = session.payload.inputs, session.payload.outputs
         self.compiled = session.compiled()  # keeps the machine code in memory
         self._types = [(one.shape, np.dtype(DTYPES[one.dtype])) for one in (*self.inputs, *self.outputs)]
+        bounds = enumerate(bounds_of(program.content.decode()))
+        self._bounds = [(number, below) for number, below in bounds if below is not None]
         formats = "".join(dtype.char for _, dtype in self._types)
         shapes = [shape for shape, _ in self._types]
         self._code = _native.CodeFunction(self.compiled, self.compiled.address, formats, shapes)
@@ -74,10 +84,12 @@ class ScheduledFunction:
 
         Raises:
             InputError: an array is missing or has another shape or dtype, or an output is read-only, not
-                C-contiguous, or shares memory with another argument.
+                C-contiguous, or shares memory with another argument; or an index is out of range.
         """
         if len(inputs) != len(self.inputs):
             self._taken(inputs, 0, len(self.inputs))
+        for number, below in self._bounds:
+            _check_indices(np.asarray(inputs[number]), number, below)
         if out is None:
             results = tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
         else:
@@ -105,7 +117,7 @@ class ScheduledFunction:
         return f"<{type(self).__name__} {self.program.name} ({taken}) -> ({returned}), {steps}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.program, self.trace)
+        return partial(type(self), threads=self.threads), (self.program, self.trace)
 
     def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Compute the outputs, with copies of inputs that the code cannot take as they are."""
@@ -158,6 +170,15 @@ class BoundFunction:
         if len(inputs) != self._count:
             self.function._taken(inputs, 0, self._count)
         return self.function(*inputs, *self._held)
+
+
+def _check_indices(array: Array, number: int, below: int) -> None:
+    """Check that an input has indices from 0 to below - 1; the machine code would read other memory."""
+    if array.dtype.kind == "i" and (wrong := (array < 0) | (array >= below)).any():
+        where = [int(i) for i in np.argwhere(wrong)[0]]
+        raise InputError(
+            f"input {number}{where} is {array[tuple(where)]}; expected an index from 0 to {below - 1}"
+        )
 
 
 def _fits(array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

@@ -21,6 +21,7 @@ from burnish.tasks.mlir_schedules.api.callables import BoundFunction, ScheduledF
 from burnish.tasks.mlir_schedules.api.from_torch.importing import Imported, import_module
 from burnish.tasks.mlir_schedules.programs import program as program_of
 from burnish.tasks.mlir_schedules.reference.work import tolerance
+from burnish.tasks.tensors.threads import THREADS
 from burnish.workers.worker import GIB, Limits
 
 TASK = "mlir_schedules"
@@ -36,15 +37,17 @@ def optimize_module(
     budget: Budget = BUDGET,
     strategy: Strategy = STRATEGY,
     limits: Limits = LIMITS,
+    threads: int = 1,
 ) -> ScheduledModule:
     """Search for a schedule of a module, and return a module that runs it.
 
     Args:
-        module: A module in evaluation mode, on the CPU, of float32; see
+        module: A module in evaluation mode, on the CPU, with weights of float32; see
             burnish.tasks.mlir_schedules.api.from_torch.importing for what can be imported.
         example_inputs: One tensor for each input; the new module takes inputs of these shapes only.
         budget, strategy: Of the search.
         limits: Limits of the processes in which schedules are compiled and measured.
+        threads: The number of threads that share the parallel loops of a call.
 
     Raises:
         InputError: the module cannot be imported.
@@ -52,10 +55,11 @@ def optimize_module(
         Miscompiled: the schedule does not compute the same as torch.
     """
     imported = import_module(module, example_inputs)
-    problem = Problem(load_task(TASK), named(imported, module), limits=limits)
+    task = load_task(TASK).configured({THREADS.name: str(threads)})
+    problem = Problem(task, named(imported, module), limits=limits)
     result = optimize(problem, budget, strategy=strategy)
     trace = () if result.fallback else result.trace
-    return ScheduledModule(module, example_inputs, trace, imported=imported, result=result)
+    return ScheduledModule(module, example_inputs, trace, imported=imported, result=result, threads=threads)
 
 
 def named(imported: Imported, module: nn.Module) -> Program:
@@ -69,7 +73,7 @@ class ScheduledModule(nn.Module):
     Attributes:
         function: The scheduled function, on NumPy arrays.
         result: The search's result; None if there was no search.
-        shapes: The shapes of the inputs.
+        shapes, dtypes: The shapes and dtypes of the inputs.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class ScheduledModule(nn.Module):
         *,
         imported: Imported | None = None,
         result: Result | None = None,
+        threads: int = 1,
     ) -> None:
         """Compile a module with a schedule, and compare it with torch on the examples.
 
@@ -88,6 +93,7 @@ class ScheduledModule(nn.Module):
             trace: The schedule; without actions, MLIR's naive code runs.
             imported: The module's program, if it is imported already.
             result: The result of the search that found the schedule.
+            threads: The number of threads that share the parallel loops of a call.
 
         Raises:
             InputError, IllegalAction: the module cannot be imported, or the schedule does not fit.
@@ -97,7 +103,8 @@ class ScheduledModule(nn.Module):
         imported = imported or import_module(module, example_inputs)
         self.result = result
         self.shapes = [tuple(value.shape) for value in example_inputs]
-        self.function = ScheduledFunction(named(imported, module), trace)
+        self.dtypes = [value.dtype for value in example_inputs]
+        self.function = ScheduledFunction(named(imported, module), trace, threads=threads)
         self._bound: BoundFunction = self.function.bind(*imported.weights(module))
         with torch.no_grad():
             expected = module(*example_inputs)
@@ -108,19 +115,21 @@ class ScheduledModule(nn.Module):
         """Return the same as the original module: a tensor, or a tuple of tensors, without gradients.
 
         Raises:
-            InputError: an input is not of the shape of the example, not of float32, or not on the CPU.
+            InputError: an input is not of the shape of the example, not of its dtype, or not on the
+                CPU; or an index is out of range.
         """
         if len(inputs) != len(self.shapes):
             raise InputError(f"{len(inputs)} inputs; expected {len(self.shapes)}, as when it was optimized")
-        for number, (value, shape) in enumerate(zip(inputs, self.shapes, strict=True)):
+        expected = zip(inputs, self.shapes, self.dtypes, strict=True)
+        for number, (value, shape, dtype) in enumerate(expected):
             if value.shape != shape:
                 raise InputError(
                     f"input {number} has the shape {tuple(value.shape)}; this module was optimized for "
                     f"{shape}: optimize the module for the new shape, too"
                 )
-            if value.dtype != torch.float32 or value.device.type != "cpu":
+            if value.dtype != dtype or value.device.type != "cpu":
                 found = f"{value.dtype} on {value.device}"
-                raise InputError(f"input {number} is {found}; expected torch.float32 on the CPU")
+                raise InputError(f"input {number} is {found}; expected {dtype} on the CPU")
         results = self._bound(*(value.detach().numpy() for value in inputs))
         if isinstance(results, tuple):
             return tuple(map(torch.from_numpy, results))

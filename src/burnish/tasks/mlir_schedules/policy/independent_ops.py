@@ -20,7 +20,7 @@ from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
 from burnish.tasks.mlir_schedules import bindings
-from burnish.tasks.mlir_schedules.ops import PASSED, find
+from burnish.tasks.mlir_schedules.ops import PASSED, find, read_from_outside
 from burnish.tasks.mlir_schedules.payload import SITE, Payload
 from burnish.tasks.mlir_schedules.policy.op_search import NEGLECTED, OpSearch, SketchChoice
 from burnish.tasks.mlir_schedules.programs import program
@@ -170,7 +170,7 @@ def part(payload: Payload, site: str) -> OpPart:
 def _given(op: Any) -> list[Any]:
     """Return the values that an op, and the ops copied with it, read from outside; each once."""
     found: list[Any] = []
-    for value in _read(op):
+    for value in read_from_outside(op):
         inner = _given(_owner(value)) if _is_copied(value) else [value]
         found += [one for one in inner if one not in found]
     return found
@@ -179,7 +179,7 @@ def _given(op: Any) -> list[Any]:
 def _copy(op: Any, known: dict[Any, Any]) -> Any:
     """Append a copy of an op, after copies of the ops that belong to it; `known` maps values to new ones."""
     ir = bindings.bindings("ir")
-    for value in _read(op):
+    for value in read_from_outside(op):
         if value not in known:
             known[value] = _copy(_owner(value), known).results[ir.OpResult(value).result_number]
     copy = op.clone().operation
@@ -194,23 +194,6 @@ def _copy(op: Any, known: dict[Any, Any]) -> Any:
 
     copy.walk(redirect)
     return copy
-
-
-def _read(op: Any) -> list[Any]:
-    """Return the values that an op and its body read and that are defined outside the op."""
-    ir = bindings.bindings("ir")
-    read: list[Any] = []
-    inside: set[Any] = set()
-
-    def visit(one: Any) -> Any:
-        if one != op:
-            inside.update(one.results)
-        inside.update(argument for region in one.regions for block in region for argument in block.arguments)
-        read.extend(one.operands)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return [value for value in dict.fromkeys(read) if value not in inside]
 
 
 def _is_argument(value: Any) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack, closing
 from functools import lru_cache, partial
+from pathlib import Path
 from time import monotonic
 
 from burnish.core.guide import InitialTraces
 from burnish.core.program import Program
 from burnish.core.session import Session
+from burnish.core.task import Task
 from burnish.core.trace import Trace, of_sites
 from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features_of_trace
 from burnish.tasks.mlir_schedules.ops import Op
@@ -19,7 +21,8 @@ from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
 from burnish.tasks.mlir_schedules.sketches import comes_before, opened, trace_of
 from burnish.tasks.tensors.machine import host
-from burnish.tasks.tensors.policy.cost_model import CostModel, load_policy
+from burnish.tasks.tensors.policy.cost_model import CostModel, SchedulePolicy, load_policy
+from burnish.tasks.tensors.threads import threads_of
 
 KIND = "op-schedule-costs"
 REPEATED = 500  # repeated traces in a row that end the search
@@ -30,12 +33,13 @@ KEPT = 8  # programs with their ops, for predictions
 RESERVE = 1.2  # the time kept for the last whole program, over the time of the one before
 
 
-def propose(program: Program, model: CostModel, ends: float = math.inf) -> InitialTraces:
+def propose(program: Program, model: CostModel, ends: float = math.inf, threads: int = 1) -> InitialTraces:
     """Yield traces of a program, most promising first; the caller sends the cost of each in seconds.
 
     In a program of many ops, the ops are measured independently before each trace. The trace has the
     fastest measured choice of each op.
 
+    threads: the number of threads that share an op's outermost loop.
     ends: the time of the end, by time.monotonic(); infinity if there is no time limit. With a limit, a
         program of many ops is evaluated twice: after the first measurements of ops, and at the end.
     """
@@ -54,7 +58,7 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
         seen: set[Trace] = set()
         repeated = 0
         while (candidate := search.next()) and repeated < REPEATED:
-            trace = (*before, *trace_of(ops, candidate.sketches))
+            trace = (*before, *trace_of(ops, candidate.sketches, threads))
             if trace in seen:
                 repeated += 1
                 continue
@@ -73,11 +77,11 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
                 search.next_is(independent.fastest())
 
 
-def propose_for(session: Session, model: CostModel) -> InitialTraces:
+def propose_for(session: Session, model: CostModel, threads: int = 1) -> InitialTraces:
     """Yield traces of the session's program, until the session ends; see `propose`."""
     text = session.observe("program")
     assert isinstance(text, str)
-    return propose(Program("program", LANGUAGE, text.encode()), model, session.ends)
+    return propose(Program("program", LANGUAGE, text.encode()), model, session.ends, threads)
 
 
 @lru_cache(maxsize=KEPT)
@@ -103,4 +107,11 @@ def predicted_seconds(model: CostModel, session: Session) -> float:
     return float(2.0 ** model.log2_seconds([rows])[0])
 
 
-load_for = partial(load_policy, known=COLUMNS, kind=KIND, propose=propose_for, predict=predicted_seconds)
+def load_for(path: Path, task: Task) -> SchedulePolicy:
+    """Read a model as a policy for a task.
+
+    Raises:
+        InputError: the file is not such a model, or is for another task.
+    """
+    propose = partial(propose_for, threads=threads_of(task.options))
+    return load_policy(path, task, COLUMNS, KIND, propose, predicted_seconds)

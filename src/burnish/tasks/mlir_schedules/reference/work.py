@@ -41,7 +41,7 @@ def tolerance(text: str, dtype: str = "f32") -> float:
     """Return the allowed error of a result, relative to 1 + its largest value.
 
     It adds up the roundings of the operations that lead to the result. A sum of n terms, in any order, adds
-    about the root of n.
+    about the root of n. Whole numbers have no error.
 
     Raises:
         ProgramError: the text cannot be parsed, or is not a program.
@@ -55,7 +55,7 @@ def tolerance(text: str, dtype: str = "f32") -> float:
         after = before + _roundings(op.operation)
         roundings.update((result, after) for result in op.operation.results)
         most = max(most, after)
-    return MARGIN * EPSILONS[dtype] * max(1.0, most)
+    return MARGIN * EPSILONS.get(dtype, 0.0) * max(1.0, most)
 
 
 def _operations(op: Any) -> int:

@@ -35,12 +35,12 @@ class Imported:
     axes: Mapping[str, tuple[int, ...]]  # the order of axes, for parameters that it takes transposed
     folded: bool = False  # batch norms are folded into the convolutions before them
 
-    def weights(self, module: nn.Module) -> list[NDArray[np.float32]]:
+    def weights(self, module: nn.Module) -> list[NDArray[Any]]:
         """Return a module's parameters as arguments of the program, in its order and contiguous."""
         state = _state(fold_batch_norms(module) if self.folded else module)
         found = {name: state[name].numpy() for name in self.parameters}
         found |= {name: found[name].transpose(axes) for name, axes in self.axes.items()}
-        return [np.ascontiguousarray(found[name], dtype=np.float32) for name in self.parameters]
+        return [np.ascontiguousarray(found[name]) for name in self.parameters]
 
 
 def import_module(
@@ -55,7 +55,7 @@ def import_module(
 
     Args:
         module: The module to import.
-        example_inputs: Tensors of torch.float32.
+        example_inputs: Tensors of torch.float32, int64 or int32.
         name: The function's name.
         layout: The layout between convolutions and pools; the program still takes and returns torch's NCHW.
         fold: Whether to fold batch norms into the convolutions before them.
@@ -88,6 +88,11 @@ def import_module(
     return Imported(text, names, axes, fold)
 
 
+def weight_count(module: nn.Module, *, fold: bool = True) -> int:
+    """Return the number of weights that a module's program takes; fold: see `import_module`."""
+    return len(_state(fold_batch_norms(module) if fold else module))
+
+
 def found_torch() -> Any:
     """Return torch.
 
@@ -115,12 +120,9 @@ def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
     if module.training:
         raise InputError(f"{type(module).__name__} is in training mode; expected module.eval()")
     for place, value in enumerate(example_inputs):
-        if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
+        if str(getattr(value, "dtype", "")) not in DTYPES:
             found = getattr(value, "dtype", type(value).__name__)
-            raise InputError(
-                f"input {place} is {found}; expected a tensor of torch.float32. If a module takes "
-                "whole numbers, such as an embedding, import the part after it"
-            )
+            raise InputError(f"input {place} is {found}; expected a tensor of {', '.join(DTYPES)}")
 
 
 def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
@@ -161,9 +163,9 @@ def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
 
 
 def _state(module: nn.Module) -> dict[str, Any]:
-    """Return parameters and buffers by name, without those that are not floats: counters of batch norms."""
+    """Return parameters and buffers by name; the counters of batch norms, which are scalars, are left out."""
     named = [*module.named_parameters(), *module.named_buffers()]
-    return {name: value.detach() for name, value in named if value.is_floating_point()}
+    return {name: value.detach() for name, value in named if value.is_floating_point() or value.dim()}
 
 
 def _functional(module: nn.Module, names: tuple[str, ...], turned: frozenset[str], inputs: int) -> nn.Module:
@@ -231,6 +233,8 @@ SIMPLER = "canonicalize,cse"
 FLAT = "func.func(linalg-fold-unit-extent-dims),canonicalize,cse"
 FUSED = "func.func(linalg-fuse-elementwise-ops),canonicalize"
 ELEMENT = "f32"
+ELEMENTS = (ELEMENT, "i64", "i32")  # of tensors
+DTYPES = ("torch.float32", "torch.int64", "torch.int32")  # of inputs
 DIALECTS = ("linalg.", "tensor.", "arith.", "math.", "func.")
 RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 WINDOW = re.compile(r"^linalg\.(depthwise_)?conv_|^linalg\.pooling_")
@@ -349,5 +353,7 @@ def _check_operation(operation: Any) -> None:
         )
     for value in (*operation.operands, *operation.results):
         kind = value.type
-        if hasattr(kind, "shape") and (not kind.has_static_shape or str(kind.element_type) != ELEMENT):
-            raise InputError(f"{kind} in '{line}'; expected tensors of {ELEMENT} with static shapes")
+        if hasattr(kind, "shape") and (not kind.has_static_shape or str(kind.element_type) not in ELEMENTS):
+            raise InputError(
+                f"{kind} in '{line}'; expected tensors of {', '.join(ELEMENTS)}, of static shapes"
+            )

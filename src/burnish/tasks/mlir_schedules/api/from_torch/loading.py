@@ -16,7 +16,7 @@ from burnish.tasks.mlir_schedules.api.from_torch.importing import found_torch
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-SHAPE = re.compile(r"[1-9]\d*(x[1-9]\d*)*")
+SHAPE = re.compile(r"([1-9]\d*(?:x[1-9]\d*)*)(?:x(f32|i64|i32))?")
 FORM = "FILE.py:NAME or package.module:NAME"
 
 
@@ -63,7 +63,7 @@ def _called(function: Any, where: str) -> Any:
 
 
 def drawn_inputs(shapes: Sequence[str]) -> list[Tensor]:
-    """Return random tensors of shapes such as '1x3x224x224'.
+    """Return random tensors of shapes such as '1x3x224x224'; '1x128xi64' gives zeros, which index anything.
 
     Raises:
         InputError: a text is not a shape.
@@ -72,9 +72,12 @@ def drawn_inputs(shapes: Sequence[str]) -> list[Tensor]:
     torch = found_torch()
     found = []
     for text in shapes:
-        if not SHAPE.fullmatch(text):
-            raise InputError(f"the input {text!r}: expected a shape such as 1x3x224x224")
-        found.append(torch.randn([int(extent) for extent in text.split("x")]))
+        matched = SHAPE.fullmatch(text)
+        if not matched:
+            raise InputError(f"the input {text!r}: expected a shape such as 1x3x224x224, or 1x128xi64")
+        shape = [int(extent) for extent in matched[1].split("x")]
+        whole = {"i64": torch.int64, "i32": torch.int32}.get(matched[2])
+        found.append(torch.zeros(shape, dtype=whole) if whole else torch.randn(shape))
     return found
 
 

@@ -11,9 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from mlir_schedules import batches
-from mlir_schedules.cases import Case
-
 EPSILON = 1e-5  # of layer norms
 
 
@@ -153,9 +150,6 @@ FAMILIES: Mapping[str, Sequence[Op]] = {
 }
 
 
-def ops_of(case: Case) -> Sequence[Op]:
-    """Return the ways in which a user would write a case; () if it is not written."""
-    if case.op != batches.FAMILY:
-        return FAMILIES.get(case.op, ())
-    found = batches.BatchConvolution.named(case.name)
-    return _images(partial(_conv, stride=found.stride, padding=found.padding), layout="nchw")
+def convolutions(layout: str, **how: Any) -> Sequence[Op]:
+    """Return the ways to write a convolution of images, with torch's stride, padding or dilation."""
+    return _images(partial(_conv, **how), layout=layout)
