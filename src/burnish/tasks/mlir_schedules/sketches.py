@@ -140,7 +140,8 @@ def realize(op: Op, sketch: OpSketch) -> Realized:
     before = outer
     inner = loops(sketch.depth)
     points = math.prod(left.values())
-    vectors = 1 < points <= MOST_POINTS
+    folds = op.kind not in FOLDED or bool(outer or inner)  # fold_unit_dims needs a loop
+    vectors = 1 < points <= MOST_POINTS and folds
     pixels = 1
     if repeats(op, sketch):
         before = (*outer, *inner)
