@@ -5,18 +5,21 @@
     python benchmarks/schedules.py --groups matmul,conv --only 'conv2d:*' --peers torch,iree --rounds 30
     python benchmarks/schedules.py --budget 60 --method mixed@shipped
     python benchmarks/schedules.py --only models.py:convnext --budget 60 --method mixed@shipped --peers torch
+    python benchmarks/schedules.py --groups channels-first,memory --budget 12 --method mixed@shipped
     python benchmarks/schedules.py --show runs/schedules --log runs/mlir/log.jsonl
 
 Cases: held-out programs of each family, matmuls of 512 and of 1024, and four networks with a batch of 1:
 ResNet-18, MobileNet, a layer of BERT, a block of GPT-2. --only also takes any other program of a family, and
-any torch module: the name of a function in a file that returns the module and its input.
+any torch module: the name of a function in a file that returns the module and its input. The groups
+channels-first and memory are listed programs, only on demand: batches of images, and tensors in no cache.
 Ours: a trace for each program, from rows that `burnish optimize --result` wrote (--traces), found by a search
 (--budget), or written by hand (a few, for AVX2). A program without a trace gets its naive lowering, which is
 measured for every program.
 Peers: torch op by op, in either memory format; torch.compile with constant weights; IREE with the program's
-own text, for this processor, in the caller's thread, with and without data tiling; JAX, compiled. The fastest
-form counts. The peers' work before the first call is not timed: compilation, another layout of weights.
-Every result is compared with NumPy's in double precision. Forms that differ or fail are listed and left out.
+own text, for this processor, in the caller's thread, with and without data tiling; JAX, compiled; NumPy.
+The fastest form counts. The peers' work before the first call is not timed: compilation, another layout of
+weights. Every result is compared with NumPy's in double precision. Forms that differ or fail are listed and
+left out.
 
 In a round each contender runs one batch of calls, of 2 ms or more, after an untimed batch of the same length;
 the order is random. Contenders with calls of 0.2 s or more are in the first 3 rounds only. Times are CPU time

@@ -9,8 +9,10 @@ from fnmatch import fnmatch
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.mlir_schedules.writing import sets
+from mlir_schedules import batches
 
 MATMUL, LARGE_MATMUL, NETWORK = "matmul", "matmul-1024", "network"
+CHANNELS_FIRST, MEMORY = "channels-first", "memory"
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     MATMUL: ("matmul",),
     "product": ("matmul-at", "matmul-bt", "batch-matmul", "batch-matmul-bt"),
@@ -29,6 +31,19 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 """The families of each group."""
 GROUPS = (MATMUL, LARGE_MATMUL, *list(FAMILIES)[1:], NETWORK)
+LISTED: Mapping[str, tuple[str, ...]] = {  # programs in no set; a table of their own
+    CHANNELS_FIRST: (
+        *("conv2d-batch:8x3x230x230x64x7x2x0", "conv2d-batch:1x3x224x224x64x7x2x3"),
+        *("conv2d-batch:8x32x64x64x64x7x2x3", "conv2d-batch:32x32x28x28x64x5x1x2"),
+        *("conv2d-batch:8x64x56x56x64x3x1x1", "conv2d-batch:8x128x28x28x128x3x1x1"),
+        *("conv2d-batch:8x256x14x14x256x3x1x1", "conv2d-batch:8x512x7x7x512x3x1x1"),
+        *("conv2d-batch:8x64x56x56x128x3x2x1", "conv2d-batch:256x16x14x14x32x3x1x0"),
+        *("conv2d-batch:1x128x58x58x128x3x1x0", "conv2d-batch:8x64x56x56x256x1x1x0"),
+        "conv2d-batch:8x256x56x56x512x1x2x0",
+    ),
+    MEMORY: ("add:4096x4096", "relu:4096x4096", "relu:8x64x112x112", "matmul:4096x1x4096"),
+}
+"""Programs that MLIR-RL's users have: batches with channels first, and tensors that are in no cache."""
 
 COUNTS: Mapping[str, int] = {"matmul": 5, "conv2d": 3, "maxpool": 3, "add": 3, "relu": 2}
 """The number of held-out programs by family; each other family has one."""
@@ -43,7 +58,7 @@ class Case:
     """A program to compare."""
 
     name: str  # a family's program, one of NETWORKS, or a torch module: 'models.py:convnext'
-    group: str  # one of GROUPS
+    group: str  # one of GROUPS or LISTED
 
     @property
     def op(self) -> str:
@@ -52,8 +67,8 @@ class Case:
 
     @property
     def split(self) -> str:
-        """The split that the program is in: train or test; none for a network."""
-        if self.group == NETWORK:
+        """The split that the program is in: train or test; none for a network or a listed program."""
+        if self.group == NETWORK or self.group in LISTED:
             return "none"
         return "test" if sets.is_held_out(self.name) else "train"
 
@@ -91,10 +106,11 @@ def choose(groups: Sequence[str] = GROUPS, only: str = "*") -> list[Case]:
         UnknownName: there is no such group.
         InputError: no case matches.
     """
-    if unknown := [group for group in groups if group not in GROUPS]:
-        raise UnknownName.among("group of cases", unknown[0], GROUPS)
+    if unknown := [group for group in groups if group not in (*GROUPS, *LISTED)]:
+        raise UnknownName.among("group of cases", unknown[0], (*GROUPS, *LISTED))
     patterns = only.split(",")
     cases = [case for case in every() if case.group in groups]
+    cases += [Case(name, group) for group in groups for name in LISTED.get(group, ())]
     chosen = [case for case in cases if any(fnmatch(case.name, one) for one in patterns)]
     named = {case.name for case in chosen}
     chosen += [Case(one, group_of(one)) for one in patterns if _is_program(one) and one not in named]
@@ -119,6 +135,8 @@ def group_of(name: str) -> str:
     family = name.partition(":")[0]
     if family.endswith(".py"):
         return NETWORK
+    if family == batches.FAMILY:
+        return CHANNELS_FIRST
     for group, families in FAMILIES.items():
         if family in families:
             return group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kit.floors import Floor
 
-from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
+from mlir_schedules.cases import CHANNELS_FIRST, GROUPS, LARGE_MATMUL, MATMUL, MEMORY, NETWORK
 from mlir_schedules.rows import NAIVE, OURS
 
 SINGLE = tuple(group for group in GROUPS if group != NETWORK)
@@ -23,4 +23,7 @@ FLOORS = (
     Floor("matmul / naive", MATMULS, OURS, (NAIVE,), 150, 150),
     Floor("conv / naive", ("conv",), OURS, (NAIVE,), 45, 45),
     Floor("the slowest network / torch", (NETWORK,), OURS, ("torch",), 1 / 1.3, 1 / 1.3, least=True),
+    Floor("channels first / torch", (CHANNELS_FIRST,), OURS, ("torch",), 0.95, 0.95),
+    Floor("the slowest of these / torch", (CHANNELS_FIRST,), OURS, ("torch",), 0.8, 0.8, least=True),
+    Floor("the slowest in memory / torch, NumPy", (MEMORY,), OURS, ("torch", "numpy"), 1.0, 1.0, least=True),
 )

@@ -1,4 +1,4 @@
-"""The peers: torch, torch.compile, IREE and JAX, as a user would use them in place of a schedule."""
+"""The peers: torch, torch.compile, IREE, JAX and NumPy, as a user would use them in place of a schedule."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ PEERS: Mapping[str, str] = {  # the package whose version is reported, by peer
     "compile": "torch",
     "iree": "iree-base-compiler",
     "jax": "jax",
+    "numpy": "numpy",
 }
-TITLES = {"torch": "torch", "compile": "torch.compile", "iree": "IREE", "jax": "JAX"}
+TITLES = {"torch": "torch", "compile": "torch.compile", "iree": "IREE", "jax": "JAX", "numpy": "NumPy"}
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 LONGEST = 200  # characters of a message
 FAILURES = (BurnishError, RuntimeError, ValueError, TypeError, OSError)  # errors that compilers raise

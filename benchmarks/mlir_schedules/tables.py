@@ -9,18 +9,25 @@ from kit.floors import floors_table as required
 from kit.shown import microseconds, ratio
 from rich.table import Table
 
-from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
+from mlir_schedules.cases import CHANNELS_FIRST, GROUPS, LARGE_MATMUL, LISTED, MATMUL, NETWORK
 from mlir_schedules.floors import FLOORS
 from mlir_schedules.peers import TITLES
 from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
 
-RATES = (MATMUL, LARGE_MATMUL, "product", "conv")  # groups shown in GFLOP/s, which say more than microseconds
+RATES = (
+    MATMUL,
+    LARGE_MATMUL,
+    "product",
+    "conv",
+    CHANNELS_FIRST,
+)  # groups shown in GFLOP/s, which say more than microseconds
 GIGA = 1e9
+SHOWN = (*GROUPS, *LISTED)  # groups, in the order of the tables
 
 
 def cases_tables(rows: Sequence[Row], peers: Sequence[str]) -> Iterable[Table]:
     """Yield a table for each group: the time or rate of a call, and each peer's time divided by ours."""
-    for group in GROUPS:
+    for group in SHOWN:
         chosen = [row for row in rows if row.group == group]
         if chosen:
             yield _group_table(group, chosen, peers)
@@ -56,7 +63,7 @@ def means_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
     for op in dict.fromkeys(row.op for row in rows):
         _add(table, op, [row for row in rows if row.op == op], against)
     table.add_section()
-    for group in GROUPS:
+    for group in SHOWN:
         _add(table, f"[bold]{group}[/]", [row for row in rows if row.group == group], against)
     table.add_section()
     _add(table, "[bold]all ops[/]", [row for row in rows if row.group != NETWORK], against)
@@ -70,7 +77,7 @@ def _add(table: Table, title: str, rows: Sequence[Row], against: Sequence[str]) 
 
 def alone_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
     """Return the geometric means over each single form, for a user who takes one form for all programs."""
-    groups = [group for group in GROUPS if any(row.group == group for row in rows)]
+    groups = [group for group in SHOWN if any(row.group == group for row in rows)]
     table = Table(title="geometric means of one form's times / ours", title_justify="left")
     table.add_column("form")
     for name in groups:

@@ -62,6 +62,30 @@ def test_every_way_of_torch_computes_the_program(family: str) -> None:
     assert not failed
 
 
+@pytest.mark.parametrize("name", ["conv2d-batch:2x3x7x9x4x3x2x1", "conv2d-batch:3x2x5x5x4x1x1x0"])
+def test_torch_computes_batches_in_both_formats(name: str) -> None:
+    failed: dict[str, str] = {}
+    found = peers.forms("torch", open_bench(Case(name, cases.group_of(name))), failed)
+    assert [form.name for form in found] == ["torch/channels_last", "torch/contiguous"]
+    assert not failed
+    with pytest.raises(InputError, match="imagesxchannelsx"):
+        open_bench(Case("conv2d-batch:2x3", cases.CHANNELS_FIRST))
+
+
+@pytest.mark.parametrize("family", ["add", "relu", "matmul"])
+def test_numpy_computes_the_program(family: str) -> None:
+    failed: dict[str, str] = {}
+    assert [form.name for form in peers.forms("numpy", open_bench(small(family)), failed)] == ["numpy/into"]
+    assert not failed
+
+
+def test_listed_programs_are_chosen_by_their_group_alone() -> None:
+    found = cases.choose([cases.CHANNELS_FIRST, cases.MEMORY])
+    assert [case.name for case in found] == [name for names in cases.LISTED.values() for name in names]
+    assert {case.split for case in found} == {"none"}
+    assert not {case.name for case in cases.choose()} & {case.name for case in found}
+
+
 def test_a_wrong_result_is_told_and_no_contender(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = open_bench(small("add"))
     wrong: Callable[[], Any] = lambda: sum(bench.trial.inputs) * np.float32(1.001)  # noqa: E731

@@ -15,6 +15,7 @@ SMALL = {
     "batched": "batch-matmul:2x6x8x4",
     "conv": "conv2d:6x8x8x4",
     "strided": "conv2d-nchw-strided:4x6x8x3",
+    "vector": "matmul:12x1x32",
     "padded": "conv2d-padded:6x6x8x4",
     "depthwise": "depthwise:6x8x4",
     "pool": "maxpool:8x8x6",

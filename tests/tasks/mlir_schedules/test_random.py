@@ -23,7 +23,7 @@ from burnish.workers.worker import GIB, Limits, Worker
 from tests.tasks.mlir_schedules.small import SMALL, opened, small
 
 LIMITS = Limits(deadline_seconds=60.0, memory_bytes=4 * GIB)
-FAMILIES = tuple(name for name in SMALL if name not in ("product", "padded", "columns", "bias"))
+FAMILIES = tuple(name for name in SMALL if name not in ("product", "padded", "columns", "bias", "vector"))
 OUTCOMES = (TransformFailed, LoweringFailed, Miscompiled, CompilerTimeout, CompilerCrash)
 KINDS = np.array([text.partition("(")[0] for text in TASK.actions])
 AT_CURSOR = 0.7

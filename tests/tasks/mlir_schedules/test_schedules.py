@@ -21,6 +21,9 @@ C, D, P = "conv_2d_nhwc_hwcf#1", "depthwise_conv_2d_nhwc_hwc#1", "pooling_nhwc_m
 ROW = ("tile(1, 1)", "tile(2, 4)", "tile(4, 1)", "tile(5, 1)")
 WINDOW = ("tile(1, 1)", "tile(2, 4)", "tile(3, 4)", "tile(4, 1)", "tile(5, 1)")
 REGISTERS = ("tile(0, 4)", "tile(1, 8)")
+IMAGES = "conv_2d_nchw_fchw#1"
+REPEATED = ("tile(4, 1)", "tile(5, 1)", "tile(6, 1)", "tile(3, 1)")
+REPEATED_ENDS = ("fold_unit_dims", "vectorize")
 SCHEDULES = {
     "nothing": ("layer", []),
     "registers": ("product", at("matmul#1", *REGISTERS, "tile(2, 1)", "vectorize", "hoist", "unroll(4)")),
@@ -93,6 +96,39 @@ SCHEDULES = {
             *("tile(2, 1)", "tile(1, 4)", "tile(4, 1)", "tile(5, 1)", "tile(6, 1)"),
             *("fold_unit_dims", "vectorize", "hoist", "unroll(3)"),
         ),
+    ),
+    "vectors of filters, in two parts": (
+        "strided",
+        [
+            *at(
+                IMAGES,
+                "split(3, 4)",
+                "tile(2, 1)",
+                *REPEATED,
+                "pack(1, 5)",
+                *REPEATED_ENDS,
+                "unroll(4)",
+                "hoist",
+            ),
+            *at(
+                f"{IMAGES}.tail", "tile(2, 1)", *REPEATED, "pack(1, 5)", *REPEATED_ENDS, "unroll(2)", "hoist"
+            ),
+        ],
+    ),
+    "pixels packed": (
+        "strided",
+        [
+            *at(
+                IMAGES,
+                "tile(1, 4)",
+                "tile(2, 1)",
+                *REPEATED,
+                "pack(1, 6)",
+                "pack(0, 5)",
+                *REPEATED_ENDS,
+                "hoist",
+            )
+        ],
     ),
     "depthwise": ("depthwise", at(D, *ROW, "decompose", "vectorize", "hoist")),
     "pool": ("pool", at(P, "tile(1, 1)", "tile(4, 1)", "tile(5, 1)", "decompose", "vectorize", "hoist")),

@@ -15,6 +15,8 @@ PACKED_OPERANDS = 2
 PACKED_LOOPS = 4
 FUSED_LOOPS = 6
 UNROLL_FACTORS = (2, 3, 4, 8, 16)
+FURTHER_LOOPS = tuple(range(PACKED_LOOPS + 1, 9))  # to pack outside of; at the end, so older actions keep
+FURTHER_FACTORS = (5, 7)  # their numbers, which policies have learned; rows of 7 pixels are frequent
 CURSOR = ("next", "done")  # they change no op
 
 ACTIONS = (
@@ -39,6 +41,8 @@ ACTIONS = (
     "vectorize",
     "hoist",
     *(f"unroll({factor})" for factor in UNROLL_FACTORS),
+    *(f"pack({operand}, {loops})" for operand in range(PACKED_OPERANDS) for loops in FURTHER_LOOPS),
+    *(f"unroll({factor})" for factor in FURTHER_FACTORS),
 )
 INDEX = {text: number for number, text in enumerate(ACTIONS)}
 

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, MOST_BODIES, MOST_POINTS
+from burnish.tasks.mlir_schedules.actions import (
+    FURTHER_LOOPS,
+    REDUCTION_SIZES,
+    SIZES,
+    SPLIT_SIZES,
+    UNROLL_FACTORS,
+)
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, IMAGES, MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op, Row
-from burnish.tasks.mlir_schedules.sketches import CONVOLUTION, FOLDED, IMAGES, OpSketch, class_of, realize
+from burnish.tasks.mlir_schedules.sketches import (
+    CONVOLUTION,
+    FOLDED,
+    OpSketch,
+    class_of,
+    has_whole_rows,
+    realize,
+    repeats,
+)
 
 Rng = np.random.Generator
 
@@ -19,6 +35,10 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
+PIXELS = ((4, 5, 6), (7, 8, 10))  # pixels of a tile then, with two registers each, and with one
+CACHED = 1 << 18  # elements of filters that a second cache and a part of the third hold
+FEW = 512  # elements that are added up
+MOST_COPIED = FURTHER_LOOPS[-1]
 REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of a register
 
 
@@ -36,8 +56,8 @@ def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
 def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | None:
     """Return a sketch with some parts from a newly drawn one; the new sketch if the parts do not fit."""
     other = draw(op, lanes, rng)
-    if sketch is None or other is None:
-        return other
+    if sketch is None or other is None or repeats(op, sketch) or repeats(op, other):
+        return other  # repeated vectors: all loops belong together
     parts = ("blocks", "packs", "depth", "unroll", "tile", "tails")
     taken = [part for part in parts if rng.random() < 1 / 3] or ["unroll"]
     if "tile" in taken:
@@ -59,7 +79,7 @@ def _is_whole(op: Op, sketch: OpSketch) -> bool:
 
 def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
     rows, columns, depths = _roles(op)
-    if columns is None:
+    if columns is None or op.extents[columns] == 1:
         return _reduction(op, lanes, rng)
     width = _width(op.extents[columns], lanes, rng)
     most = max(1, REGISTERS[lanes] // -(-width // lanes))
@@ -118,7 +138,12 @@ def _copied(
 
 
 def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory."""
+    """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory.
+
+    If channels come first, vectors run along filters, which are copied for that, if these are enough.
+    """
+    if op.kind == IMAGES and (op.extents[1] >= lanes or not has_whole_rows(op)):
+        return _filters_as_vectors(op, lanes, rng)
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
     width = _width(op.extents[columns], lanes, rng)
@@ -133,11 +158,49 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
         blocks.append((channels, int(rng.choice([32, 64, 128, 256]))))
     depth = [(i, 1) for i in kernel]
     depth.insert(0 if image else len(depth), (channels, 1 if image else int(rng.choice([1, 1, 2]))))
-    kind, filters = FILTERS
-    copied = op.kind == kind and rng.random() < 0.5
-    packs = tuple(_copied(op, filters, (*blocks, *tile), 4, rng)) if copied else ()
+    copied = op.kind == CONVOLUTION and rng.random() < 0.5
+    packs = tuple(_copied(op, FILTERS[CONVOLUTION], (*blocks, *tile), 4, rng)) if copied else ()
     sketch = OpSketch(tuple(tile), tuple(blocks), packs, tuple(depth), 0, _unroll(rng))
     return _with_tails(op, sketch, lanes, rng)
+
+
+def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
+    """Draw vectors of filters for some pixels: of a row, of a column, or of different images.
+
+    The loop along filters is outside of all others if the filters are in no cache. If few values are added
+    up, it may be inside of the pixels' loop: the next vector then reads the same pixels.
+    """
+    filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
+    pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
+    others = [(i, 1) for i in (0, 2, 3) if i != pixels]
+    loops: list[tuple[int, int]] = [*others, (pixels, count)]
+    summed = math.prod(op.extents[4:])
+    places = [0, 1] if op.extents[1] * summed > CACHED else [1, 2, 3] if summed <= FEW else [1, 2]
+    place = int(rng.choice(places))
+    loops.insert(place, (1, filters))
+    depth = (*((i, 1) for i in (4, 5, 6)), (pixels, 1))
+    sketch = OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth)
+    if op.extents[5] == 1 == op.extents[6] and place == len(others) and rng.random() < 0.7:
+        real = realize(op, sketch)  # the pixels of a row are read for each vector of filters: copy them, too
+        inside = [loop for loop in (*real.outer, *real.inner) if loop not in others]
+        sketch = replace(sketch, packs=(*sketch.packs, (0, len(inside))))
+    return _with_tails(op, sketch, lanes, rng)
+
+
+def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:
+    """Draw the iterator of a tile's pixels, and their number; one that leaves no tail or a long one.
+
+    Pixels of a row share lines of a cache. Those of different images share none: they are for small images.
+    """
+    sides = [i for i in (3, 2, 0) if op.extents[i] >= counts[0]]
+    if not sides:
+        longest = max((3, 2, 0), key=lambda i: op.extents[i])
+        return longest, op.extents[longest]
+    extent = op.extents[sides[0]]
+    fit = [count for count in counts if count <= extent]
+    found = [count for count in fit if extent % count == 0] or [count for count in fit if extent % count >= 3]
+    found = found or fit
+    return sides[0], found[int(len(found) * rng.random() ** 2)]
 
 
 def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:

@@ -14,8 +14,10 @@ from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sketches import (
     Class,
     OpSketch,
+    channels_last,
     class_of,
     realize,
+    repeats,
     sketch_of,
     with_extent,
 )
@@ -133,6 +135,9 @@ def _scheduled(values: dict[str, float], op: Op, sketch: OpSketch, lanes: int) -
     """Add the features that depend on a sketch."""
     real = realize(op, sketch)
     left = real.left
+    if repeats(op, sketch):  # as if the repeated vectors were one tile, of arrays in the order of reading
+        left = {**left, sketch.depth[-1][0]: real.pixels}
+        op = channels_last(op)
     tile = [dimension for dimension, _ in sketch.tile]
     blocks = {dimension: size for dimension, size in real.outer if (dimension, size) in sketch.blocks}
     inside = {**dict(enumerate(op.extents)), **dict(real.outer)}

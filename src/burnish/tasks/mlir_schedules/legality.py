@@ -27,8 +27,8 @@ MOST_POINTS = 512  # of an op that is vectorized: LLVM needs seconds for longer 
 MOST_BODIES = 32  # copies of an unrolled loop's body: the time of passes grows faster than their number
 MOST_UNROLLED = 4096  # points of all these copies
 
-IMAGE_CONVOLUTIONS = ("conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw")
-FILTERS = ("conv_2d_nhwc_hwcf", 1)  # a kind, and its operand that vectors read: a convolution's filters
+IMAGES = "conv_2d_nchw_fchw"
+FILTERS = {"conv_2d_nhwc_hwcf": 1, IMAGES: 1}  # the operand of a kind that vectors of filters read
 DECOMPOSED = {  # 2-d windows become 1-d if both iterators of one of these pairs have extent 1
     "conv_2d_nhwc_hwcf": ((1, 4), (2, 5)),
     "conv_2d_nchw_fchw": ((2, 5), (3, 6)),
@@ -107,14 +107,20 @@ def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
 
 
 def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
-    """Return whether a factor or filters can be copied outside of `loops` loops; one loop must index them."""
+    """Return whether an operand can be copied outside of `loops` loops; one loop must index it."""
     if loops > site.own or operand in site.packed:
         return False
-    if not is_product(site.op) and (site.op.kind, operand) != FILTERS:
+    filters = FILTERS.get(site.op.kind) == operand
+    if not (is_product(site.op) or filters or _is_pixel(site.op, operand)):
         return False
     used = {i for row in site.op.accesses[operand] for i, factor in enumerate(row[:-1]) if factor}
     inner = site.loops[len(site.loops) - loops :]
     return any(loop.dimension in used for loop in inner) and not any(loop.shared for loop in inner)
+
+
+def _is_pixel(op: Op, operand: int) -> bool:
+    """Return whether an operand is one pixel of an image with channels first: a tile without windows."""
+    return op.kind == IMAGES and operand == 0 and all(op.extents[i] == 1 for i in op.summed)
 
 
 def _data_tile(site: Site, _: Fuses, size: int) -> bool:
@@ -133,7 +139,7 @@ def _fuse(_: Site, fuses: Fuses, loops: int) -> bool:
 
 
 def _im2col(site: Site, _: Fuses) -> bool:
-    return site.op.kind in IMAGE_CONVOLUTIONS and not site.loops
+    return site.op.kind in FILTERS and not site.loops
 
 
 def _decompose(site: Site, _: Fuses) -> bool:

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, memory_plan, parallel, payload
-from burnish.tasks.mlir_schedules.payload import ANY, Script
+from burnish.tasks.mlir_schedules import (
+    bindings,
+    elementary,
+    fills,
+    memory_plan,
+    parallel,
+    payload,
+    stores,
+    streams,
+)
+from burnish.tasks.mlir_schedules.payload import ANY, Script, ops_of_kind
 
 COPIED = 64  # elements of a row that one vector copies, at most
 CONTRACTED = ("arith.mulf", "arith.addf", "arith.subf")
@@ -46,17 +55,20 @@ VECTORS = (  # groups of patterns; one group is applied after the other
 def finish(module: Any) -> str:
     """Apply the transforms that end every schedule, and return them."""
     pads = Script("pads")
-    if _all(module, "linalg.softmax"):
+    if ops_of_kind(module, "linalg.softmax"):
         found = pads.find_all("linalg.softmax")
         parts = pads.new("parts")
         pads.add(f"{parts} = transform.structured.decompose_interface {found} : ({ANY}) -> {ANY}")
     pads.clean()
-    found = pads.find_all("tensor.pad")
-    pads.add(
-        f"{pads.new('copies')} = transform.structured.rewrite_in_destination_passing_style {found} : "
+    payload.apply(module, str(pads))
+    images = Script("images")
+    _tile_pads(module, images)
+    found = images.find_all("tensor.pad")
+    images.add(
+        f"{images.new('copies')} = transform.structured.rewrite_in_destination_passing_style {found} : "
         f"({ANY}) -> {ANY}"
     )
-    payload.apply(module, str(pads))
+    payload.apply(module, str(images))
     rest = Script("end")
     _vectorize_copies(module, rest)
     rest.clean()
@@ -64,7 +76,27 @@ def finish(module: Any) -> str:
         rest.patterns(*group)
     rest.add(f"transform.apply_cse to {rest.find_all('func.func')} : {ANY}")
     payload.apply(module, str(rest))
-    return str(pads) + str(rest)
+    return str(pads) + str(images) + str(rest)
+
+
+def _tile_pads(module: Any, script: Script) -> None:
+    """Tile padding by images and channels: each is filled with zeros, then copied while it is in a cache."""
+    pads = ops_of_kind(module, "tensor.pad")
+    if not pads:
+        return
+    handles = script.split_handle(script.find_all("tensor.pad"), len(pads))
+    for pad, handle in zip(pads, handles, strict=True):
+        widths = [list(pad.attributes[name]) for name in ("static_low", "static_high")]
+        padded = [i for i, both in enumerate(zip(*widths, strict=True)) if any(both)]
+        if not padded or not padded[0] or pad.parent.name != "func.func":
+            continue
+        sizes = [int(i < padded[0]) for i in range(len(widths[0]))]
+        results = [script.new("image"), *(script.new("loop") for _ in range(padded[0]))]
+        types = ", ".join([ANY] * len(results))
+        script.add(
+            f"{', '.join(results)} = transform.structured.tile_using_for {handle} tile_sizes {sizes} : "
+            f"({ANY}) -> ({types})"
+        )
 
 
 def lower(module: Any, threads: int = 1) -> None:
@@ -75,11 +107,14 @@ def lower(module: Any, threads: int = 1) -> None:
     Raises:
         torch_mlir.ir.MLIRError: a pass fails.
     """
+    fills.forward_fills(module)
+    stores.store_rows(module)
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
     loops = parallel.outline(module) if threads > 1 else []
     bindings.run_passes(module, LOOPS)
     _allow_fused_products(module)
+    streams.stream_results(module)
     elementary.expand(module)
     memory_plan.plan_memory(module)
     _keep_apart(module)
@@ -92,7 +127,7 @@ def _allow_fused_products(module: Any) -> None:
     with bindings.context():
         contract = bindings.bindings("ir").Attribute.parse("#arith.fastmath<contract>")
         for kind in CONTRACTED:
-            for operation in _all(module, kind):
+            for operation in ops_of_kind(module, kind):
                 operation.attributes["fastmath"] = contract
 
 
@@ -101,7 +136,7 @@ def _keep_apart(module: Any) -> None:
     ir = bindings.bindings("ir")
     with bindings.context():
         noalias, nothing = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
-        for function in _all(module, "func.func"):
+        for function in ops_of_kind(module, "func.func"):
             kinds = ir.TypeAttr(function.attributes["function_type"]).value.inputs
             attributes = [noalias if isinstance(kind, ir.MemRefType) else nothing for kind in kinds]
             function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
@@ -109,7 +144,7 @@ def _keep_apart(module: Any) -> None:
 
 def _vectorize_copies(module: Any, script: Script) -> None:
     """Vectorize the copies of packed operands, row by row."""
-    copies = _all(module, "linalg.copy")
+    copies = ops_of_kind(module, "linalg.copy")
     if not copies:
         return
     handles = script.split_handle(script.find_all("linalg.copy"), len(copies))
@@ -134,20 +169,7 @@ def _copies_to_linalg(module: Any) -> None:
     """Turn copies of strided memory into linalg.copy: calls would need a library that is missing."""
     ir, linalg = bindings.bindings("ir"), bindings.bindings("dialects.linalg")
     with bindings.context(), ir.Location.unknown():
-        for copy in _all(module, "memref.copy"):
+        for copy in ops_of_kind(module, "memref.copy"):
             with ir.InsertionPoint(copy):
                 linalg.copy(copy.operands[0], outs=[copy.operands[1]])
             copy.erase()
-
-
-def _all(module: Any, kind: str) -> list[Any]:
-    ir = bindings.bindings("ir")
-    found: list[Any] = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name == kind:
-            found.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found

@@ -203,6 +203,20 @@ def annotation(handle: str, key: str, value: str, parameter: str) -> str:
     )
 
 
+def ops_of_kind(module: Any, kind: str) -> list[Any]:
+    """Return the ops of a module of a kind, such as 'scf.for', in order."""
+    ir = bindings.bindings("ir")
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == kind:
+            found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
 def _linalg_ops(module: Any) -> Iterator[Any]:
     for function in module.body.operations:
         for op in function.regions[0].blocks[0].operations:

@@ -14,14 +14,22 @@ from typing import Literal
 from burnish.core.action import Action
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace, entry, split_entry
-from burnish.tasks.mlir_schedules.actions import INDEX, MOST_DIMENSIONS, SHARED_SIZES, SIZES, SPLIT_SIZES
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_POINTS, MOST_UNROLLED, is_product
+from burnish.tasks.mlir_schedules.actions import (
+    FURTHER_FACTORS,
+    INDEX,
+    MOST_DIMENSIONS,
+    SHARED_SIZES,
+    SIZES,
+    SPLIT_SIZES,
+    UNROLL_FACTORS,
+)
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, IMAGES, MOST_POINTS, MOST_UNROLLED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 
 Class = Literal["product", "convolution", "window", "pointwise", "reduction", "left"]
 
-CONVOLUTION, IMAGES = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"
+CONVOLUTION = "conv_2d_nhwc_hwcf"
 UNSPLIT = ("softmax",)
 MOST_ALONE = 1 << 16  # points of an op that one thread computes faster: several take 10 us to begin and end
 DATA_TILE = 16  # columns in a block of a transposed operand
@@ -42,7 +50,7 @@ class OpSketch:
     tile: tuple[tuple[int, int], ...]  # iterators and sizes of the register tile, the outer loop first
     blocks: tuple[tuple[int, int], ...] = ()  # the same of the cache blocks, whose loops are outside
     packs: tuple[tuple[int, int], ...] = ()  # operands, and the number of loops that are inside their copies
-    depth: tuple[tuple[int, int], ...] = ()  # the same of the loops inside: reductions in registers
+    depth: tuple[tuple[int, int], ...] = ()  # the same of the loops inside; see `repeats`
     partial: int = 0  # if not 0, the last loop of `depth` makes partial results, which are combined after it
     unroll: int = 1  # the factor of the innermost loop
     hoist: bool = True
@@ -53,7 +61,7 @@ def class_of(op: Op) -> Class:
     """Return the class of an op, which decides its kind of sketches."""
     if is_product(op):
         return "product"
-    if op.kind == CONVOLUTION or (op.kind == IMAGES and has_whole_rows(op)):
+    if op.kind in (CONVOLUTION, IMAGES):
         return "convolution"
     if op.kind in WINDOWS and (op.kind not in FOLDED or has_whole_rows(op)):
         return "window"
@@ -69,6 +77,30 @@ def has_whole_rows(op: Op) -> bool:
     return op.accesses[0][-1][op.columns] == 1
 
 
+def repeats(op: Op, sketch: OpSketch) -> bool:
+    """Return whether a tile is repeated vectors: one for each pixel, made by unrolling the innermost loop.
+
+    The loops of `depth` are reductions in registers, but for the last one here. Its pixels may be any
+    elements of an image, so strides do not matter: each is multiplied by a vector of filters. The filters
+    are copied in the order of reading, outside of all loops.
+    """
+    return op.kind == IMAGES and bool(sketch.depth) and not op.reduces[sketch.depth[-1][0]]
+
+
+def channels_last(op: Op) -> Op:
+    """Return a convolution of images with channels first, with filters and output in another order.
+
+    The filters come last, as in copies for vectors of filters.
+    """
+    orders = ((0, 1, 2, 3), (2, 3, 1, 0), (0, 2, 3, 1))
+    pairs = list(zip(op.accesses, op.shapes, orders, strict=True))
+    return replace(
+        op,
+        accesses=tuple(tuple(access[i] for i in order) for access, _, order in pairs),
+        shapes=tuple(tuple(shape[i] for i in order) for _, shape, order in pairs),
+    )
+
+
 @dataclass(frozen=True)
 class Realized:
     """A sketch as it is applied to an op, without the parts that do not fit."""
@@ -82,6 +114,7 @@ class Realized:
     trips: int  # of the innermost loop; 0 without loops
     vectors: bool
     unroll: int
+    pixels: int = 1  # bodies of the innermost loop, if the sketch repeats vectors: all its iterations
 
 
 def realize(op: Op, sketch: OpSketch) -> Realized:
@@ -104,19 +137,29 @@ def realize(op: Op, sketch: OpSketch) -> Realized:
         return tuple(made)
 
     outer = loops((*sketch.blocks, *sketch.tile))
-    packs = tuple((operand, count) for operand, count in sketch.packs if _packs(op, operand, count, outer))
+    before = outer
     inner = loops(sketch.depth)
     points = math.prod(left.values())
-    vectors = 1 < points <= MOST_POINTS
+    folds = op.kind not in FOLDED or bool(outer or inner)  # fold_unit_dims needs a loop
+    vectors = 1 < points <= MOST_POINTS and folds
+    pixels = 1
+    if repeats(op, sketch):
+        before = (*outer, *inner)
+        pixels = trips if inner[-1:] == sketch.depth[-1:] else 1
+    packs = tuple(
+        (operand, min(count, len(before)))
+        for operand, count in sketch.packs
+        if _packs(op, operand, count, before)
+    )
     unroll = sketch.unroll if trips and trips % sketch.unroll == 0 and (outer or inner) else 1
     if unroll * points > MOST_UNROLLED:
         unroll = 1
-    return Realized(op, tuple(tails), outer, packs, inner, left, trips, vectors, unroll)
+    return Realized(op, tuple(tails), outer, packs, inner, left, trips, vectors, unroll, pixels)
 
 
 def _packs(op: Op, operand: int, count: int, outer: tuple[tuple[int, int], ...]) -> bool:
     """Return whether an operand can be copied outside of `count` loops: one of these must index it."""
-    inside = outer[len(outer) - count :] if count <= len(outer) else ()
+    inside = outer[max(0, len(outer) - count) :] if count <= len(outer) or op.kind == IMAGES else ()
     return any(row[dimension] for dimension, _ in inside for row in op.accesses[operand])
 
 
@@ -134,11 +177,13 @@ def entries(op: Op, sketch: OpSketch, site: str = "", threads: int = 1) -> Trace
     texts = [f"split({dimension}, {size})" for dimension, size, _ in real.tails]
     texts += parallel_loop(real, threads)
     texts += [f"tile({dimension}, {size})" for dimension, size in real.outer]
-    texts += [f"pack({operand}, {loops})" for operand, loops in real.packs]
+    packs = [f"pack({operand}, {loops})" for operand, loops in real.packs]
+    texts += [] if repeats(op, sketch) else packs
     partial = bool(sketch.partial and real.inner and sketch.depth[-1] == real.inner[-1])
     texts += [f"tile({dimension}, {size})" for dimension, size in real.inner]
     if partial:
         texts[-1] = texts[-1].replace("tile", "tile_reduction")
+    texts += packs if repeats(op, sketch) else []
     if op.kind in FOLDED:
         texts += ["fold_unit_dims"] * real.vectors
     elif op.kind in DECOMPOSED:
@@ -146,13 +191,25 @@ def entries(op: Op, sketch: OpSketch, site: str = "", threads: int = 1) -> Trace
     if real.vectors:
         texts.append("vectorize")
         if real.outer or real.inner:
-            texts += ["hoist"] * sketch.hoist + [f"unroll({real.unroll})"] * (real.unroll > 1)
+            texts += [f"unroll({factor})" for factor in factors(real.pixels)]
+            left = len(real.outer) + len(real.inner) > (real.pixels > 1)  # a loop to hoist out of
+            texts += ["hoist"] * (sketch.hoist and left) + [f"unroll({real.unroll})"] * (real.unroll > 1)
     found = [entry(text, site) for text in texts]
     if partial:
         found += [entry("vectorize", f"{site}.{part}") for part in ("start", "combined")]
     for number, ((*_, tail), one) in enumerate(zip(real.tails, sketch.tails, strict=False)):
         found += entries(tail, one, f"{site}.tail{number + 1 if number else ''}")
     return tuple(found)
+
+
+def factors(pixels: int) -> list[int]:
+    """Return the factors by which a loop is unrolled until nothing is left; [] if they do not exist."""
+    found = []
+    for factor in sorted((*UNROLL_FACTORS, *FURTHER_FACTORS), reverse=True):
+        while pixels % factor == 0:
+            found.append(factor)
+            pixels //= factor
+    return found if pixels == 1 else []
 
 
 def parallel_loop(real: Realized, threads: int) -> list[str]:
@@ -202,11 +259,14 @@ def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
             outer = len(loops)
         elif action.kind == "unroll":
             unroll *= numbers[0]
+    pixels = op.kind == IMAGES and bool(packs)  # the last loop, see `repeats`; copies are made after `depth`
+    if pixels:
+        outer, unroll = len(loops) - 1 - _reduced_last(op, loops[:-1]), 1
     if not texts or class_of(op) == "left":
         return None
     if outer is None:
         outer = len(loops) - _reduced_last(op, loops)
-    tiled = [dimension for dimension, _ in loops]
+    tiled = [dimension for dimension, _ in (loops[:-1] if pixels else loops)]
     blocks = tuple(loop for i, loop in enumerate(loops[:outer]) if loop[0] in tiled[i + 1 :])
     tile = tuple(loop for loop in loops[:outer] if loop not in blocks)
     depth = loops[outer:]
@@ -241,13 +301,13 @@ def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
 def _first(op: Op) -> str:
     """Return the action on an op that comes before its sketch; "" if there is no such action.
 
-    If channels come first, vectors run along an image's rows; images with long steps are copied (im2col).
-    Vectors of a product run along the output's columns; a transposed operand is copied in their order.
+    A product with one column becomes a generic op, whose partial sums are vectors.
+    Vectors of another product run along the output's columns; a transposed operand is copied in their order.
     """
     if op.kind == "softmax":
         return "decompose"
-    if op.kind == IMAGES and not has_whole_rows(op):
-        return "im2col"
+    if op.kind == "matmul" and op.extents[1] == 1:
+        return "interchange(0, 1)"
     if is_product(op) and op.accesses[-1]:
         read = op.inputs_with_columns
         if len(read) == 1 and not op.accesses[read[0]][-1][op.columns]:
@@ -259,7 +319,9 @@ def comes_before(text: str) -> bool:
     """Return whether an entry comes before sketches: see `opened`."""
     site, action = split_entry(text)
     kind = Action.parse(action).kind
-    return kind in ("im2col", "data_tile") or (kind == "decompose" and site.partition("#")[0] == "softmax")
+    return kind in ("im2col", "data_tile", "interchange") or (
+        kind == "decompose" and site.partition("#")[0] == "softmax"
+    )
 
 
 def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch], threads: int = 1) -> Trace:

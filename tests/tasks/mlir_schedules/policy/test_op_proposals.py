@@ -8,19 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import burnish.tasks.mlir_schedules.policy.op_proposals as op_proposals
 from burnish.core.errors import InputError
+from burnish.core.trace import split_entry
 from burnish.policies.find import SHIPPED
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.tasks.mlir_schedules.legality import IMAGES
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, propose
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
-from burnish.tasks.mlir_schedules.sketches import entries, opened
+from burnish.tasks.mlir_schedules.sketches import entries, opened, realize, repeats, sketch_of
 from burnish.tasks.mlir_schedules.train.op_cost_training import MeasuredSketches, measure
+from burnish.tasks.mlir_schedules.writing import layers
+from burnish.tasks.mlir_schedules.writing.draft import Draft, Window
 from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
 from burnish.tasks.tensors.train.measuring import line_of, read_rows
 from tests.tasks.mlir_schedules.small import SMALL, small
@@ -57,6 +63,51 @@ def test_sketches_are_legal_and_compute_what_numpy_does(name: str) -> None:
         if sketch:
             session.replay(entries(op, sketch, site))
     session.compiled()  # compared
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    *(st.integers(1, most) for most in (5, 5)),
+    *(st.integers(1, 12) for _ in range(2)),
+    st.sampled_from((1, 3, 8, 16, 20)),
+    st.sampled_from((1, 3, 5)),
+    *(st.integers(least, 2) for least in (1, 0)),
+    st.integers(0, 99),
+)
+def test_images_with_channels_first_have_sketches_for_all_shapes(
+    images: int,
+    channels: int,
+    rows: int,
+    columns: int,
+    filters: int,
+    side: int,
+    stride: int,
+    padding: int,
+    seed: int,
+) -> None:
+    assume(min(rows, columns) + 2 * padding >= side)
+    draft = Draft()
+    image = draft.argument(images, channels, rows, columns)
+    image = layers.padded(draft, image, padding, "nchw") if padding else image
+    text = draft.text(layers.conv2d(draft, image, filters, Window(side, stride), "nchw"))
+    session, rng = open_program(program(text, "images")), np.random.default_rng(seed)
+    for site, op in opened(session)[1].items():
+        if sketch := draw(op, LANES, rng):
+            session.replay(entries(op, sketch, site))
+    session.compiled()  # compared
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_sketch_is_read_from_its_actions(seed: int) -> None:
+    (op,) = (op for op in opened(open_program(small("strided")))[1].values() if op.kind == IMAGES)
+    sketch = draw(op, LANES, np.random.default_rng(seed))
+    assert sketch and repeats(op, sketch)
+    main = realize(op, sketch).main
+    texts = [text for site, text in map(split_entry, entries(op, sketch)) if site == op.site]
+    texts = [text for text in texts if not text.startswith("split")]
+    found = sketch_of(main, texts)
+    assert found
+    assert entries(main, found) == tuple(f"{op.site}: {text}" for text in texts)
 
 
 @pytest.mark.parametrize("name", ["matmul", "conv", "layer", "attention"])

@@ -31,7 +31,12 @@ def family_ways(family: str, inputs: Sequence[Array], output: Array, prepare: Pr
         output: An array of the shape of its only output.
         prepare: See Prepare; functions that write into an array stay as they are.
     """
-    for op in FAMILIES.get(family, ()):
+    return op_ways(FAMILIES.get(family, ()), inputs, output, prepare)
+
+
+def op_ways(ops: Sequence[Op], inputs: Sequence[Array], output: Array, prepare: Prepare) -> Iterator[Way]:
+    """Yield the ways to write a program by each of some functions of torch; see `family_ways`."""
+    for op in ops:
         make = partial(_make, op, inputs, output, prepare)
         yield Way(op.name, make, partial(_result, op), op.into)
 

@@ -148,3 +148,8 @@ FAMILIES: Mapping[str, Sequence[Op]] = {
     "max-rows": _plain(lambda a: a.amax(1), lambda a, out: torch.amax(a, 1, out=out)),
     "transpose": _plain(lambda a: a.t().contiguous(), lambda a, out: out.copy_(a.t())),
 }
+
+
+def convolutions(layout: str, **how: Any) -> Sequence[Op]:
+    """Return the ways to write a convolution of images, with torch's stride, padding or dilation."""
+    return _images(partial(_conv, **how), layout=layout)
