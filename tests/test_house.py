@@ -37,7 +37,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/loop_nests": 5817,
     "tasks/mlir_schedules": 9484,
     "tasks/tensors": 1507,
-    "workers": 1488,
+    "workers": 1489,
 }
 SLACK = 100  # lines that a room may be below its budget
 

@@ -206,6 +206,25 @@ def test_msgspec_is_loaded_by_what_reads_a_line(module: str) -> None:
     assert "msgspec" not in loaded_by(f"import {module}")
 
 
+WALK = """
+import importlib, pkgutil, sys
+from burnish.workers import fork_server
+for package in map(importlib.import_module, fork_server.KNOWN):
+    for found in pkgutil.walk_packages(getattr(package, "__path__", ()), package.__name__ + "."):
+        if package.__name__.startswith("burnish.") and fork_server.is_preloaded(found.name):
+            importlib.import_module(found.name)
+            assert "torch" not in sys.modules, found.name
+print(len(sys.modules))
+"""
+
+
+def test_no_module_that_fork_servers_preload_needs_torch() -> None:
+    """A fork server has whatever the tests before have imported, and torch would start threads in it."""
+    done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 300
+
+
 @pytest.mark.usefixtures("nothing_left")
 def test_worker_that_steps_an_environment_is_light() -> None:
     env = Env(TASK, program("matrix.c"))

@@ -29,7 +29,7 @@ from burnish.workers import child
 
 KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.llvm.run", "burnish.search")
 """Modules that are preloaded, with their submodules, if the requesting process has imported them."""
-WITH_TORCH = {"train", "api"}  # folders of tasks that no worker needs
+WITH_TORCH = {"train", "api", "peers"}  # folders of tasks that no worker needs
 
 HEADER = struct.Struct("<Q")  # a message's length in bytes
 STATUS = struct.Struct("<i")  # an exit code; a negative one is a fatal signal
@@ -42,7 +42,7 @@ class Birth:
 
     memory_bytes: int
     spin_seconds: float
-    modules: tuple[str, ...] = field(default_factory=lambda: tuple(filter(_is_known, sys.modules)))
+    modules: tuple[str, ...] = field(default_factory=lambda: tuple(filter(is_preloaded, sys.modules)))
     cores: frozenset[int] = field(default_factory=lambda: frozenset(os.sched_getaffinity(0)))
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
     folder: str = field(default_factory=os.getcwd)
@@ -257,7 +257,8 @@ def _reap(children: dict[int, int]) -> None:
             os.close(status)
 
 
-def _is_known(module: str) -> bool:
+def is_preloaded(module: str) -> bool:
+    """Return whether a fork server imports a module that the requesting process has imported."""
     known = any(module == known or module.startswith(f"{known}.") for known in KNOWN)
     return known and not WITH_TORCH.intersection(module.split("."))
 
