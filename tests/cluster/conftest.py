@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import pytest
+
+from tests.conftest import children
 
 needs_slurm = pytest.mark.skipif("not slurm_nodes()", reason="no SLURM runs here")
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
@@ -44,8 +49,13 @@ class RayNodes:
         self._nodes.append(self._cluster.add_node(**NODE))
 
     def kill(self) -> None:
-        """Kill the last node, as if its machine had lost its power."""
-        self._cluster.remove_node(self._nodes.pop(), allow_graceful=False)
+        """Kill the last node with its workers, as if its machine had lost its power."""
+        node = self._nodes.pop()
+        workers = children(node.all_processes["raylet"][0].process.pid)
+        self._cluster.remove_node(node, allow_graceful=False)
+        for worker in workers:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
 
     def close(self) -> None:
         import ray

@@ -36,12 +36,13 @@ def slow_squares(folder: Path, count: int, seconds: float) -> list[Shard]:
 
 
 def run(name: str, folder: Path, shards: list[Shard], kill: RayNodes | None = None) -> ShardProgress:
-    """Do shards on two slots of an engine, and kill a node as soon as both work and a tenth is done."""
+    """Do shards on two slots of an engine; when a tenth is done, kill a node in the middle of a batch."""
     seen, nodes = list[ShardProgress](), [kill] if kill else []
 
     def progress(now: ShardProgress) -> None:
         seen.append(now)
-        if nodes and now.done >= len(shards) / 10 and len({process for _, process in notes(folder)}) > 1:
+        if nodes and now.done >= len(shards) / 10 and len(before := by_process(folder)) > 1:
+            wait_until(lambda: (by_process(folder) - before).keys() == before.keys())
             nodes.pop().kill()
 
     ends = list(run_shards(open_engine(name, folder, {"slots": 2}), folder, shards, progress=progress))
@@ -60,6 +61,11 @@ def notes(folder: Path) -> list[tuple[int, int]]:
 
 def executions(folder: Path) -> Counter[int]:
     return Counter(number for number, _ in notes(folder))
+
+
+def by_process(folder: Path) -> Counter[int]:
+    """Return the number of executions of each process."""
+    return Counter(process for _, process in notes(folder))
 
 
 def squares(count: int) -> list[int]:
