@@ -29,7 +29,7 @@ from burnish.workers import child
 
 KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.llvm.run", "burnish.search")
 """Modules that are preloaded, with their submodules, if the requesting process has imported them."""
-WITH_TORCH = {"train", "api", "peers"}  # folders of tasks that no worker needs
+WITH_TORCH = {"train", "api", "peers"}  # folders of tasks that import it: its threads forbid forks
 
 HEADER = struct.Struct("<Q")  # a message's length in bytes
 STATUS = struct.Struct("<i")  # an exit code; a negative one is a fatal signal

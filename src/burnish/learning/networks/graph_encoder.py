@@ -96,13 +96,14 @@ class GraphEncoder(Encoder):
 
         Many actions leave a program as it is, so the graphs of a rollout repeat.
         """
-        places = dict[tuple[bytes, ...], int]()
-        place = [places.setdefault(_key(observed), len(places)) for observed in observations]
-        first = dict(zip(reversed(place), reversed(observations), strict=True))
-        batch: dict[str, Tensor] = to_tensors(
-            self.inputs.batch([first[number] for number in range(len(places))]), self.device
-        )
-        if len(places) < len(observations):
+        distinct = dict[tuple[bytes, ...], Any]()
+        keys = [_key(observed) for observed in observations]
+        for key, observed in zip(keys, observations, strict=True):
+            distinct.setdefault(key, observed)
+        batch: dict[str, Tensor] = to_tensors(self.inputs.batch([*distinct.values()]), self.device)
+        if len(distinct) < len(observations):
+            number = {key: i for i, key in enumerate(distinct)}
+            place = [number[key] for key in keys]
             batch["place"] = torch.tensor(place, device=self.device)
         return batch
 

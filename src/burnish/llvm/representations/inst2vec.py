@@ -92,7 +92,7 @@ def node_text(statement: str) -> str:
     if text.startswith("define "):
         return FUNCTION
     if found := _CALL.match(text):
-        returned = _type(text, _WORDS.match(text, found.end()).end())  # type: ignore[union-attr]
+        returned = _type(text, _after_words(text, found.end()))
         indirect = "" if text[returned.end :].lstrip().startswith("<@ID>") else "indirect "
         return f"{found[1]} {indirect}{returned.text}"
     if found := _COMPARISON.match(text):
@@ -112,8 +112,14 @@ def node_text(statement: str) -> str:
         same = source.text == target.text == POINTER
         return "" if same else f"{opcode} {source.text} to {target.text}"
     if opcode in _BY_FIRST_TYPE:
-        return f"{opcode} {_type(text, _WORDS.match(text, start).end()).text}"  # type: ignore[union-attr]
+        return f"{opcode} {_type(text, _after_words(text, start)).text}"
     return ""
+
+
+def _after_words(text: str, start: int) -> int:
+    """Return the place of the type after flags, attributes and conventions."""
+    words = _WORDS.match(text, start)
+    return words.end() if words else start
 
 
 def _type(text: str, start: int) -> _Type:
@@ -144,7 +150,7 @@ def _type(text: str, start: int) -> _Type:
 
 
 def _size(digits: str, most: int, otherwise: str) -> str:
-    """Return a width or a length as node texts have it: only powers of two are told apart."""
+    """Return a width or a length as node texts have it: a letter, unless it is a power of two."""
     return digits if int(digits).bit_count() == 1 and int(digits) <= most else otherwise
 
 

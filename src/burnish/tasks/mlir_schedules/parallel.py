@@ -20,13 +20,8 @@ from burnish.tasks.tensors.threads import POOL
 
 POINTER = "!llvm.ptr"
 POOL_TYPES = (POINTER, POINTER, "i64", POINTER, "i64", "i64")
-COPIED = (
-    "affine.apply",
-    "memref.get_global",
-    "ub.poison",
-    "vector.broadcast",
-)  # ops without effects, besides those of COPIED_DIALECTS
-COPIED_DIALECTS = ("arith.", "index.", "math.")
+COPIED = ("affine.apply", "memref.get_global", "ub.poison", "vector.broadcast")  # ops without effects
+COPIED_DIALECTS = ("arith.", "index.", "math.")  # so are all of these
 VIEWS = tuple(
     f"memref.{name}"
     for name in ("cast", "collapse_shape", "expand_shape", "reinterpret_cast", "subview", "view")

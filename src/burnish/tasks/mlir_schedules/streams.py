@@ -13,9 +13,7 @@ from typing import Any
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.payload import KERNEL, ops_of_kind
 
-STREAMED = (
-    16 << 20
-)  # bytes of a result from which on it is not in the last cache, which other data is in, too
+STREAMED = 16 << 20  # bytes of a result that leaves no room for other data in the last cache
 ALIGNED = 32  # bytes, of the addresses of vectors of AVX
 VIEWS = ("memref.subview", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
 WRITE = "vector.transfer_write"
