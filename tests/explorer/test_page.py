@@ -17,7 +17,7 @@ from typing import Literal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from burnish.core.registry import load_task
 from burnish.core.result import Result
@@ -213,6 +213,22 @@ def test_too_many_actions_are_not_tried(browser: Browser, address: str) -> None:
     page.locator("#site").select_option("*")
     page.locator("#try").click()
     expect(page.locator("#message")).to_contain_text("filter them to 200 at most")
+    page.close()
+
+
+def test_nothing_is_tried_before_the_actions_of_the_chosen_site_are_there(
+    browser: Browser, address: str
+) -> None:
+    page = opened(browser, address)
+    waiting = list[Route]()
+    page.route("**/api/actions", lambda route: waiting.append(route))
+    page.locator("#site").select_option("*")
+    expect(page.locator("#try")).to_be_disabled()
+    while not waiting:
+        page.wait_for_timeout(10)
+    waiting.pop().continue_()
+    expect(page.locator("#try")).to_be_enabled()
+    expect(page.locator("#action-count")).to_contain_text("shown")
     page.close()
 
 

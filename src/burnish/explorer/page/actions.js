@@ -146,7 +146,8 @@ $("site").addEventListener("change", () => {
   const { trace } = page.here, site = $("site").value;
   chosen = 0;
   const wanted = () => page.here.trace === trace && $("site").value === site;
-  askActions(trace, wanted).then(() => askPredictions(trace, wanted)).catch((error) => say(error.message));
+  $("try").disabled = !page.trying; // until the list is that of the chosen site
+  askActions(trace, wanted).then(() => askPredictions(trace, wanted)).catch((error) => { say(error.message); drawActions(); });
 });
 $("try").addEventListener("click", toggleTrials);
 $("action-order").addEventListener("click", (event) => {
