@@ -181,6 +181,10 @@ class Session(ABC):
         copy.replay(self.trace)
         return copy
 
+    def opened_by(self, opener: Callable[[Program], Session]) -> Session:
+        """Return the same program, opened in another way; only a sandbox has its program at hand."""
+        raise NotImplementedError(f"{type(self).__name__} cannot open its program in another way")
+
     def close(self) -> None:  # noqa: B027 - most sessions hold nothing beyond memory
         """Release the session's resources."""
 

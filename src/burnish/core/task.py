@@ -59,6 +59,7 @@ class Setting:
     switch: tuple[str, str] | None = None  # an option without a value, and the value set: ("no-x", "False")
     default: str | None = None  # None: the task's own default
     note: str = ""  # note in results with another value, such as "left out: {}"
+    restricts: bool = False  # it only makes fewer actions legal: a policy acts under the value on its card
 
     @property
     def option(self) -> str:

@@ -6,7 +6,7 @@ budget returns the policy's own result. It also predicts actions in every state 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.guide import Guide, InitialTraces, Prediction, State
 from burnish.core.session import Session
-from burnish.core.task import Task
+from burnish.core.task import Opener, Task
 from burnish.core.trace import Trace
 from burnish.core.view import Start, Step, View
 from burnish.policies.choose import ILLEGAL, ActionPolicy, Floats, Mask, choose
@@ -37,6 +37,7 @@ class PolicyGuide:
     max_steps: int | None  # of the environment's episodes
     sites: int = 0  # number of sites for actions, beside the whole program: see burnish.envs.env
     values: bool = True  # whether the critic's values, if any, are log ratios of costs
+    open: Opener | None = None  # as in training, where fewer actions may be legal; None: as the task does
     rollouts: int = 8  # at most; the first one is greedy, the others are drawn
     seed: int = 0  # of the drawn roll-outs
 
@@ -77,9 +78,14 @@ class PolicyGuide:
         )
 
     def _rollouts(self, session: Session, steps: Steps) -> InitialTraces:
-        for number in range(self.rollouts):
-            rng = np.random.default_rng((self.seed, number)) if number else None
-            yield rollout(session, steps, rng)
+        start = session.opened_by(self.open) if self.open else session
+        try:
+            for number in range(self.rollouts):
+                rng = np.random.default_rng((self.seed, number)) if number else None
+                yield rollout(start, steps, rng)
+        finally:
+            if start is not session:
+                start.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +198,17 @@ def guide_by(policy: ActionPolicy, task: Task) -> PolicyGuide:
         card.get("max_steps", task.max_steps),
         sites,
         values=card.get("reward", "log") == "log",
+        open=_trained(task, card.get("options", {})),
     )
+
+
+def _trained(task: Task, options: Mapping[str, str]) -> Opener | None:
+    """Return a task's opener under the restrictions on a policy's card; None if the task has its own."""
+    names = {setting.name for setting in task.settings.settings if setting.restricts}
+    restrictions = {name: options[name] for name in names & options.keys()}
+    if not restrictions or names & task.options.keys():
+        return None
+    return task.configured({**task.options, **restrictions}).open
 
 
 def load_guide(path: Path, task: Task) -> PolicyGuide:

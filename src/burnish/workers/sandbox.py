@@ -138,6 +138,10 @@ class Sandbox(Session):
         self._run(child.fork_session, copy)()
         return self._copy(copy)
 
+    def opened_by(self, opener: Opener) -> Sandbox:
+        """Return the same program, opened in another way in the same process."""
+        return Sandbox(opener, self._program, worker=self._worker)
+
     def close(self) -> None:
         """Drop the session with the next message; the process continues: see shutdown()."""
         if self._is_open():

@@ -102,8 +102,11 @@ def task_of(config: Config) -> Task:
 
 
 def texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return a table of options as texts for a task; list items are joined with commas."""
-    return {
-        name: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        for name, value in options.items()
-    }
+    """Return options as texts for a task: a list is joined with commas, a list in it with spaces."""
+    return {name: _text(value, ",") for name, value in options.items()}
+
+
+def _text(value: Any, separator: str) -> str:
+    return (
+        separator.join(_text(item, " ") for item in value) if isinstance(value, (list, tuple)) else str(value)
+    )

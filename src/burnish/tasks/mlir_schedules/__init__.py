@@ -10,10 +10,20 @@ from burnish.core.listing import Listing, whole
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.session import Session
-from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies, TaskSettings
+from burnish.core.task import (
+    Checks,
+    Files,
+    Opener,
+    Presentation,
+    SearchHints,
+    Task,
+    TaskPolicies,
+    TaskSettings,
+)
 from burnish.tasks.mlir_schedules.actions import ACTIONS, DESCRIPTIONS
 from burnish.tasks.mlir_schedules.diagrams import DRAWINGS
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
+from burnish.tasks.mlir_schedules.order import INTERCHANGE, ORDER, UNRESTRICTED, Restrictions, restrictions_of
 from burnish.tasks.mlir_schedules.outputs import describe, emit_shared_object, write_schedule
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import open_program, toolchain
@@ -38,9 +48,11 @@ def _open_torch(mode: str, program: Program, original: str) -> Session:
     return open_torch(mode, program, original)
 
 
-def make_task(threads: int = 1) -> Task:
+def make_task(threads: int = 1, restrictions: Restrictions = UNRESTRICTED) -> Task:
     """Return the task; with several threads, they share the iterations of parallel loops."""
-    opened = partial(open_program, threads=threads) if threads > 1 else open_program
+    opened: Opener = open_program
+    if threads > 1 or restrictions:
+        opened = partial(open_program, threads=threads, restrictions=restrictions)
     return Task(
         name="mlir_schedules",
         version=0,
@@ -53,8 +65,8 @@ def make_task(threads: int = 1) -> Task:
         reference="naive",
         max_steps=60,
         hints=SearchHints(max_trace=120),
-        options={THREADS.name: str(threads)} if threads > 1 else {},
-        settings=TaskSettings(settings=(THREADS,), configure=_configure),
+        options={**({THREADS.name: str(threads)} if threads > 1 else {}), **restrictions.options},
+        settings=TaskSettings(settings=(THREADS, ORDER, INTERCHANGE), configure=_configure),
         policies=TaskPolicies(
             kinds={"op-schedule-costs": f"{__name__}.policy.op_proposals:load_for"},
             trainings={"op-schedule-costs": f"{__name__}.train.op_cost_training:op_schedule_costs"},
@@ -93,7 +105,7 @@ def make_task(threads: int = 1) -> Task:
 
 
 def _configure(given: Mapping[str, str], objective: str | None) -> Task:
-    return make_task(threads_of(given))
+    return make_task(threads_of(given), restrictions_of(given))
 
 
 TASK = make_task()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MOST_DIMENSIONS = 8  # iterators of an op that actions can name
+MOST_DIMENSIONS = 8  # iterators of an op that actions can name, but for `interchange`
 SIZES = tuple(
     map(int, "1 2 3 4 5 6 7 8 10 12 14 16 20 24 28 30 32 48 56 60 64 96 102 112 128 192 256 512".split())
 )
@@ -17,6 +17,7 @@ FUSED_LOOPS = 6
 UNROLL_FACTORS = (2, 3, 4, 8, 16)
 FURTHER_LOOPS = tuple(range(PACKED_LOOPS + 1, 9))  # to pack outside of; at the end, so older actions keep
 FURTHER_FACTORS = (5, 7)  # their numbers, which policies have learned; rows of 7 pixels are frequent
+MOST_INTERCHANGED = 12  # iterators that can be exchanged: so any of these becomes one of the first eight
 CURSOR = ("next", "done")  # they change no op
 
 ACTIONS = (
@@ -43,6 +44,7 @@ ACTIONS = (
     *(f"unroll({factor})" for factor in UNROLL_FACTORS),
     *(f"pack({operand}, {loops})" for operand in range(PACKED_OPERANDS) for loops in FURTHER_LOOPS),
     *(f"unroll({factor})" for factor in FURTHER_FACTORS),
+    *(f"interchange({i}, {j})" for j in range(MOST_DIMENSIONS, MOST_INTERCHANGED) for i in range(j)),
 )
 INDEX = {text: number for number, text in enumerate(ACTIONS)}
 

@@ -99,7 +99,7 @@ def _pad(site: Site, _: int) -> bool:
 
 
 def _interchanges(site: Site) -> bool:
-    return site.op.kind not in ("softmax", "fill") and not site.op.has_windows and not site.packed
+    return site.op.kind not in ("softmax", "fill") and not site.packed
 
 
 def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:

@@ -81,7 +81,8 @@ def _computed(op: Op) -> list[float]:
 def _dimensions(site: Site) -> list[float]:
     tiles = [0] * MOST_DIMENSIONS
     for loop in site.own_loops:
-        tiles[loop.dimension] += 1
+        if loop.dimension < MOST_DIMENSIONS:
+            tiles[loop.dimension] += 1
     found = []
     for i in range(MOST_DIMENSIONS):
         there = i < len(site.op.extents)

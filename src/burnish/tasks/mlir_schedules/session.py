@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_di
 from burnish.tasks.mlir_schedules.legality import legal
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
 from burnish.tasks.mlir_schedules.ops import scan
+from burnish.tasks.mlir_schedules.order import UNRESTRICTED, Restrictions, Taken
 from burnish.tasks.mlir_schedules.outputs import function_name
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
 from burnish.tasks.mlir_schedules.sites import RESHAPES, Site, Sites, changed
@@ -67,6 +69,7 @@ class SharedSchedules:
     opened: Payload  # before any action
     times: CodeTimes
     threads: int = 1  # that share parallel loops
+    restrictions: Restrictions = UNRESTRICTED
     codes: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))  # by the state's digest
 
 
@@ -78,12 +81,14 @@ class ScheduleSession(TimedSession):
     """
 
     def __init__(self, payload: Payload, sites: Sites, shared: SharedSchedules, program: Program) -> None:
-        super().__init__(ACTIONS, partial(open_program, program, shared.threads), program)
+        reopen = partial(open_program, program, shared.threads, shared.restrictions)
+        super().__init__(ACTIONS, reopen, program)
         self.payload = payload
         self.ops = sites
         self.shared = shared
         self.cursor = sites.last  # the name of an op; "" after "done", or past the first op
         self.script: list[str] = []  # the transforms of each step
+        self.taken: dict[str, Taken] = {}  # by op; only with restrictions
         self._masks: dict[str, Mask] = {}
         self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one, with its state's digest
         self._lowered: Any = None  # the lowered module, if there is one: input of `compiled`
@@ -108,7 +113,8 @@ class ScheduleSession(TimedSession):
         mask = self._masks[name].copy()
         if site == WHOLE_PROGRAM:
             mask[INDEX["next"]] = mask[INDEX["done"]] = True
-        return mask
+        rules = self.shared.restrictions
+        return rules.allowed(self.taken.get(name, Taken()), mask) if rules else mask
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Move the cursor, or transform the op at the cursor or at a site."""
@@ -129,6 +135,9 @@ class ScheduleSession(TimedSession):
             left = [name for name in names[: names.index(self.cursor)] if name in self.ops.by_name]
             self.cursor = left[-1] if left else ""
         self.script.append(lines)
+        if rules := self.shared.restrictions:
+            before = self.taken.get(found.name, Taken())
+            self.taken[found.name] = rules.after(before, action, self._masks[found.name])
         self._lowered = None
         self._masks = {}
         self.record(action, found.name)
@@ -196,15 +205,17 @@ class ScheduleSession(TimedSession):
         return compiled.object_file()
 
     def digest(self) -> str:
-        """Return the digest of the module and the cursor."""
+        """Return the digest of the module and the cursor; with restrictions, also of what they depend on."""
         text = f"{self.payload.module}\n{self.cursor}"
+        if self.taken:
+            text += f"\n{sorted(self.taken.items(), key=itemgetter(0))}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def fork(self) -> ScheduleSession:
         """Return a session with the same module, which no session changes; both share their measurements."""
         copy = ScheduleSession(self.payload, self.ops, self.shared, self.program)
         copy.trace, copy.cursor, copy.script = list(self.trace), self.cursor, list(self.script)
-        copy._masks = self._masks
+        copy.taken, copy._masks = dict(self.taken), self._masks
         return copy
 
     def _reader(self, site: Site) -> Site | None:
@@ -238,7 +249,9 @@ class ScheduleSession(TimedSession):
         return True
 
 
-def open_program(program: Program, threads: int = 1) -> ScheduleSession:
+def open_program(
+    program: Program, threads: int = 1, restrictions: Restrictions = UNRESTRICTED
+) -> ScheduleSession:
     """Open a program without a schedule; several threads share the iterations of its parallel loops.
 
     Raises:
@@ -248,7 +261,9 @@ def open_program(program: Program, threads: int = 1) -> ScheduleSession:
     text = program.content.decode(errors="replace")
     payload = open_payload(text, program.name)
     sites = Sites({}).scanned(scan(payload.module))
-    shared = SharedSchedules(Trial(text), payload, CodeTimes(program.digest, program.recalls), threads)
+    shared = SharedSchedules(
+        Trial(text), payload, CodeTimes(program.digest, program.recalls), threads, restrictions
+    )
     return ScheduleSession(payload, sites, shared, program)
 
 
