@@ -17,6 +17,7 @@ from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import open_training, settings_of
 from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.config import Config, Source, read_config
+from burnish.learning.training.configured import task_of
 from burnish.learning.training.learning import offered_actions
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
 from burnish.policies.guiding import load_guide, rollout
@@ -24,6 +25,7 @@ from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.kernel import LoweringFailed
 from burnish.tasks.mlir_schedules.payload import TransformFailed
 from burnish.tasks.mlir_schedules.writing.sets import is_held_out
+from burnish.workers.sandbox import Sandbox
 
 TASK = load_task("mlir_schedules")
 NAMES = ("mlir-ppo", "mlir-ppo-published")
@@ -57,6 +59,7 @@ def test_all_that_a_configuration_names_is_there(name: str) -> None:
     build_encoder(config.network, TASK, environment.observation)
     failure_rewards(environment.failure_reward)
     assert config.policy["head"] in HEADS
+    task_of(config)  # reads its options
     assert (config.task, config.objective) == (TASK.name, "seconds")
     uses = [[source.use for source in part] for part in (config.programs, config.validation)]
     learned, held = ({program for use in part for program in TASK.source().expand(use)} for part in uses)
@@ -138,9 +141,14 @@ def test_the_published_one_trains(tmp_path: Path) -> None:
     changes += ["network.width=16", "network.parts.neighbours.width=8", "network.parts.history.hidden=[8]"]
     outcome = trained(small("mlir-ppo-published", *changes), tmp_path)
     assert outcome.policy == tmp_path / "policy.onnx"
-    session = TASK.open(TASK.source().load("matmul:24x32x16").program)
-    trace = rollout(session, load_guide(outcome.policy, TASK).steps(session.actions))
-    session.replay(trace)
+    session = Sandbox(TASK.open, TASK.source().load("matmul:24x32x16").program)
+    try:
+        guide = load_guide(outcome.policy, TASK)(session)  # in the order of its training, without settings
+        traces = list(guide.initial_traces)
+        assert [trace[0].partition("(")[0] for trace in traces] == ["matmul#1: interchange"] * len(traces)
+        session.replay(traces[0])
+    finally:
+        session.shutdown()
 
 
 @needs_mlir
