@@ -86,17 +86,17 @@ class Restrictions:
     def after(self, taken: Taken, action: int, legal: Mask) -> Taken:
         """Return the record after an action at an op, whose legal actions were bool[n] before it."""
         kind = str(_KINDS[action])
-        goes_on = kind == taken.kind
-        steps = (
-            taken.steps if goes_on or not self.order else 1 + self._next(taken, self._inward(taken, legal))
-        )
-        return Taken(min(steps, len(self.order)), kind, int(_LEVELS[action]) if kind == "interchange" else -1)
+        steps, level = taken.steps, int(_LEVELS[action]) if kind == "interchange" else -1
+        if self.order and kind != taken.kind:
+            steps = min(1 + self._next(taken, self._inward(taken, legal)), len(self.order))
+        return Taken(steps, kind, level)
 
     def _inward(self, taken: Taken, legal: Mask) -> Mask:
         """Return the legal actions without exchanges at levels that have their iterator."""
         if not self.levels or taken.level < 0:
             return legal
-        return legal & ((_KINDS != "interchange") | (taken.level < _LEVELS))
+        inward: Mask = (_KINDS != "interchange") | (taken.level < _LEVELS)
+        return legal & inward
 
     def _next(self, taken: Taken, legal: Mask) -> int:
         """Return the number of the next step that has a legal action; after the last one, their count."""
