@@ -1,6 +1,6 @@
 """Three ways in which a policy can choose a permutation of loops, learned from the same measured times.
 
-    python benchmarks/interchange_heads.py [--table FILE] [--iterations 60] [--seeds 5]
+    python benchmarks/interchange_heads.py [--table FILE] [--iterations 60] [--seeds 5] [--heads levels,best]
 
 MLIR-RL has three: a list of candidates, level pointers, and a normal distribution whose integer part is the
 permutation's rank in the factorial number system. Here each permutation of each small program is timed,
@@ -256,6 +256,7 @@ def main() -> None:
     parser.add_argument("--table", type=Path)
     parser.add_argument("--iterations", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--heads", default="enumerated,levels,continuous,best")
     options = parser.parse_args()
     torch.set_num_threads(1)
     known = json.loads(options.table.read_text()) if options.table and options.table.exists() else {}
@@ -264,7 +265,7 @@ def main() -> None:
         parts[name] = [measured(loops, shape, known) for loops, some in shapes.items() for shape in some]
         if options.table:
             options.table.write_text(json.dumps(known, indent=0) + "\n")
-    for head in ("enumerated", "levels", "continuous", "best"):
+    for head in options.heads.split(","):
         gains: dict[tuple[int, str], list[float]] = {}
         for seed in range(options.seeds if head != "best" else 1):
             agent = None if head == "best" else learn(head, parts["train"], options.iterations, seed)
@@ -275,7 +276,9 @@ def main() -> None:
                     gains.setdefault((nest.loops, name), []).append(gain)
         for loops in TRAIN:
             ratios = {name: round(math.exp(float(np.mean(gains[loops, name]))), 3) for name in parts}
-            print(json.dumps({"head": head, "loops": loops, **ratios}), flush=True)
+            trained = {"iterations": options.iterations, "seeds": options.seeds if head != "best" else 1}
+            row = {"head": head, **trained, "loops": loops, **ratios}
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
