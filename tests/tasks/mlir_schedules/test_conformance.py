@@ -25,3 +25,13 @@ class TestMlirSchedules(TaskConformance):
     @classmethod
     def programs(cls) -> Sequence[Program]:
         return [small("matmul"), small("softmax"), small("layer")]
+
+
+@pytest.mark.slow
+class TestMlirSchedulesInOrder(TestMlirSchedules):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def task(cls) -> Task:
+        return TASK.configured(
+            {"order": "interchange,not interchange next done,not interchange,any", "interchange": "levels"}
+        )
