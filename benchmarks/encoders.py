@@ -83,8 +83,8 @@ def main() -> None:
     options.runs.mkdir(parents=True, exist_ok=True)
     runs = list(product(OBJECTIVES, options.encoders, range(options.seeds)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for run in pool.map(lambda run: train(*run, options.seconds, options.runs), runs):
-            print(f"trained: {run}", flush=True)
+        for trained in pool.map(lambda run: train(*run, options.seconds, options.runs), runs):
+            print(f"trained: {trained}", flush=True)
     curves = [row for run in runs for row in validations(*run, options.runs)]
     means = [row for objective in OBJECTIVES for row in held_out(objective, options)]
     options.out.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def held_out(objective: str, options: argparse.Namespace) -> Iterator[dict[str, 
 
 def best(rows: Rows, key: str, limit: float = math.inf) -> float:
     """Return the best score of a run's validations while `key`, its steps or seconds, is within the limit."""
-    return max(row[SCORE] for row in rows if row[key] <= limit)
+    return max(float(row[SCORE]) for row in rows if row[key] <= limit)
 
 
 def by_seed(rows: Rows, **wanted: str) -> list[Rows]:
