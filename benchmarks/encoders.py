@@ -20,6 +20,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean, mean
@@ -66,6 +67,8 @@ EQUAL = {  # of all runs
 SEARCHES = ("random", "genetic", "mixed")
 ONCE, SEARCHED = "2", "1s"  # budgets: the reference and a greedy rollout; a second of search
 Rows = Sequence[Mapping[str, Any]]
+Run = tuple[str, str, int]
+"""The objective, the encoder and the seed of a training."""
 
 
 def main() -> None:
@@ -81,9 +84,9 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "encoders.svg")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
-    runs = list(product(OBJECTIVES, options.encoders, range(options.seeds)))
+    runs: list[Run] = list(product(OBJECTIVES, options.encoders, range(options.seeds)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for trained in pool.map(lambda run: train(*run, options.seconds, options.runs), runs):
+        for trained in pool.map(partial(train, seconds=options.seconds, runs=options.runs), runs):
             print(f"trained: {trained}", flush=True)
     curves = [row for run in runs for row in validations(*run, options.runs)]
     means = [row for objective in OBJECTIVES for row in held_out(objective, options)]
@@ -100,8 +103,9 @@ def folder_of(objective: str, encoder: str, seed: int, runs: Path) -> Path:
     return runs / f"{objective} {encoder} {seed}".replace(", ", "-").replace(" ", "-")
 
 
-def train(objective: str, encoder: str, seed: int, seconds: float, runs: Path) -> str:
+def train(run: Run, seconds: float, runs: Path) -> str:
     """Train to the end, unless that is done; return the run's name."""
+    objective, encoder, seed = run
     folder = folder_of(objective, encoder, seed, runs)
     observation, network = ENCODERS[encoder]
     own = {
