@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -43,8 +44,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep what burnish remembers of this machine out of the user's cache, and out of other processes'.
 
     And let each process use one core: torch's and numpy's threads wait for each other by spinning, and
-    pytest-xdist has a process on every core.
+    pytest-xdist has a process on every core. And hear Ctrl-C: a shell without job control starts what ends in
+    `&` with SIGINT ignored, and every process of the tests would inherit that.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
