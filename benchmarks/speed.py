@@ -90,19 +90,17 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             settings = {"cpu": options.cpu, "profile": str(profile)}
             task = load_task("llvm_passes").configured(settings, OBJECTIVE)
             for way, trace in traces(task, case.seen, options):
-                session = reached(task.open(case.seen), trace)
-                assert isinstance(session, ModuleSession)
-                made = session.object_code()
+                made = baseline if trace is None else object_after(task, case.seen, trace)
                 same_output(baseline, made, case.unseen)
                 found = comparer.compare(baseline, made, case.unseen.workload)
                 row = {"program": case.seen.name, "way": way, "profile": profile, "cpu": options.cpu}
                 figures = {"ratio": found.ratio, "low": found.low, "high": found.high}
-                yield row | figures | {"verdict": found.verdict, "trace": list(trace)}
+                yield row | figures | {"verdict": found.verdict, "trace": trace}
                 print(f"{case.seen.name} {way} {profile} {found.ratio:.3f} {found.verdict}", file=sys.stderr)
 
 
-def traces(task: Task, program: Program, options: argparse.Namespace) -> Iterator[tuple[str, Trace]]:
-    """Yield the ways of optimizing a program, with their traces."""
+def traces(task: Task, program: Program, options: argparse.Namespace) -> Iterator[tuple[str, Trace | None]]:
+    """Yield the ways of optimizing a program, with their traces; None: the search kept the baseline."""
     if "profile" in task.options:  # else it is the baseline
         yield f"clang -{LEVEL}", (f"clang<{LEVEL}>",)
     if policy := find_guide(options.policy, task, OBJECTIVE):
@@ -114,7 +112,13 @@ def traces(task: Task, program: Program, options: argparse.Namespace) -> Iterato
         found = optimize(
             Problem(task, program, OBJECTIVE), budget, strategy=strategy, effort=Effort(repeats=7)
         )
-        yield f"{options.seconds:g} s of search", found.trace
+        yield f"{options.seconds:g} s of search", None if found.fallback else found.trace
+
+
+def object_after(task: Task, program: Program, trace: Trace) -> bytes:
+    session = reached(task.open(program), trace)
+    assert isinstance(session, ModuleSession)
+    return session.object_code()
 
 
 def same_output(first: bytes, second: bytes, program: Program) -> None:
