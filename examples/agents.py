@@ -24,7 +24,7 @@ unseen = resolve_one("kernels:mergesort")
 
 
 def demonstration_of(program: Program) -> Demonstration:
-    found = search(Problem(task, program), Budget(evaluations=200), method="genetic", seed=0)
+    found = search(Problem(task, program), Budget(evaluations=80), method="genetic", seed=0)
     root = Sandbox(task.open, program)
     # remove passes that do not change the cost
     trace, cost = shorten(found.trace, lambda part: cost_after(root, part, "ir-instructions"))

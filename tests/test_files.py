@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.decoding import json_object
@@ -47,6 +47,7 @@ def test_missing_folder_is_an_input_error(tmp_path: Path) -> None:
 LINES = st.lists(st.dictionaries(st.text(), st.text() | st.integers()))
 
 
+@settings(max_examples=30)
 @given(LINES, st.data())
 def test_lines_that_were_written_are_read_however_much_of_the_next_one_is_there(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, str | int]], data: st.DataObject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 import subprocess
@@ -44,9 +45,16 @@ def part_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return the imports and the texts of a file."""
+    kinds = ast.Import | ast.ImportFrom | ast.Constant
+    return tuple(node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds))
+
+
 def imported(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports, wherever in it, or names in texts."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -106,7 +114,7 @@ def module_of(path: Path) -> str:
 
 def modules_of(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
     """Yield the modules that a file imports, or takes a name from; a package only for names of its own."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom):

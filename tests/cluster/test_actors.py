@@ -29,11 +29,6 @@ from tests.waiting import alive, wait_until
 ASYNC = ("algorithm.name=async-ppo", "algorithm.staleness=2")
 
 
-@pytest.fixture(autouse=True)
-def no_curves(without_curves: None) -> None:
-    """Draw no curves."""
-
-
 def learn(folder: Path, opened: Any, *changes: str, **more: Any) -> TrainingOutcome:
     make = partial(ActorTraining, open_engine=opened)
     return train(small(*ASYNC, *changes), folder, make, Listener(**more))
@@ -111,15 +106,14 @@ from tests.cluster.test_actors import ASYNC
 from tests.cluster.trainings import opens, small
 
 if __name__ == "__main__":
-    config = small(*ASYNC, f"run.iterations={sys.argv[2]}")
+    config = small(*ASYNC, "run.iterations=1000")
     train(config, Path(sys.argv[1]), partial(ActorTraining, open_engine=opens("local")))
 """
 
 
 def test_a_killed_learner_goes_on_from_its_checkpoint_and_leaves_no_actor(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    command = [sys.executable, "-c", LEARNER, str(folder)]
-    learner = subprocess.Popen([*command, "1000"])
+    learner = subprocess.Popen([sys.executable, "-c", LEARNER, str(folder)])
     wait_until(lambda: (log := folder / "log.jsonl").exists() and log.read_bytes().count(b"\n") > 3, learner)
     actors = children(learner.pid)
     learner.kill()
@@ -127,7 +121,7 @@ def test_a_killed_learner_goes_on_from_its_checkpoint_and_leaves_no_actor(tmp_pa
     wait_until(lambda: not any(map(alive, actors)))
     before = load_checkpoint(folder)
     assert before and before.iteration >= 2
-    subprocess.run([*command, str(before.iteration + 2)], check=True)
+    learn(folder, opens("local"), f"run.iterations={before.iteration + 2}")
     rows = curve(folder)
     assert [row["iteration"] for row in rows] == list(range(before.iteration + 3))
     assert rows[-1]["steps"] > before.steps

@@ -61,7 +61,7 @@ exit $worst
 TRAINING = (
     "smoke --set algorithm.name=dd-ppo --set algorithm.preempt=1.0 --set algorithm.steps=8 "
     "--set environment.max_steps=4 --set run.checkpoint_every=1 --set run.validate_every=20 "
-    "--set track.tensorboard=false --set run.iterations=20"
+    "--set track.tensorboard=false --set track.curves=false --set run.iterations=20"
 ).split()
 
 

@@ -122,8 +122,19 @@ sys.exit(main(sys.argv[2:]))
 """  # a driver that gets a signal before it writes the second output
 
 
-@pytest.mark.parametrize("kept", [["--result", "r.jsonl", "--resume"], ["--shards", "r.jsonl.shards"]])
-@pytest.mark.parametrize(("how", "outputs"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)])
+RESUMED = ["--result", "r.jsonl", "--resume"]
+SHARDS = ["--shards", "r.jsonl.shards"]
+
+
+@pytest.mark.parametrize(
+    ("how", "outputs", "kept"),
+    [
+        (signal.SIGKILL, 1, RESUMED),
+        (signal.SIGINT, 2, SHARDS),
+        pytest.param(signal.SIGKILL, 1, SHARDS, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 2, RESUMED, marks=pytest.mark.slow),
+    ],
+)
 def test_a_stopped_driver_goes_on(
     how: signal.Signals, outputs: int, kept: list[str], expected: Outcome
 ) -> None:

@@ -55,7 +55,6 @@ def test_two_ranks_share_the_work_and_one_writes(expected: Path) -> None:
     assert sorted(path.name for path in expected.iterdir() if not path.name.startswith(".")) == [
         "checkpoint.pt",
         "config.json",
-        "curves.png",
         "log.jsonl",
         "policy.card.json",
         "policy.npz",

@@ -19,11 +19,6 @@ CLONING = (
 )
 
 
-@pytest.fixture(autouse=True)
-def no_curves(without_curves: None) -> None:
-    """Draw no curves."""
-
-
 def test_demonstrations_are_searched_on_an_engine(tmp_path: Path) -> None:
     config = small(*CLONING)
     here, there = tmp_path / "here", tmp_path / "there"

@@ -19,6 +19,7 @@ SMALL = (  # changes of the configuration "smoke"
     "run.validate_every=3",
     "run.checkpoint_every=1",
     "track.tensorboard=false",
+    "track.curves=false",
     "environment.max_steps=4",
     "algorithm.steps=8",
 )

@@ -39,6 +39,7 @@ algorithm = { name = "ppo", steps = 8, minibatch = 8 }
 environment = { count = 1, max_steps = 4 }
 network = { kind = "mlp", hidden = [8] }
 run = { iterations = 1, standardize_steps = 0 }
+track = { curves = false, tensorboard = false }
 """
 STEP = """
 import gymnasium, burnish.envs

@@ -176,7 +176,9 @@ def _report(outcome: TrainingOutcome) -> None:
         score, iteration = outcome.best.metrics[SCORE], outcome.best.iteration
         first = "" if iteration else " (the first one: no later one is better)"
         print(f"best policy: of iteration {iteration}{first}, {score:.4f} on the validation programs")
-        print(f"wrote {outcome.policy}, {card_path(outcome.policy).name}, {CURVES}")
+        files = [str(outcome.policy), card_path(outcome.policy).name]
+        files += [CURVES] if (outcome.folder / CURVES).exists() else []
+        print(f"wrote {', '.join(files)}")
     print(f"curves: tensorboard --logdir {outcome.folder}")
 
 

@@ -150,9 +150,9 @@ def test_values_approach_those_of_dynamic_programming() -> None:
 @pytest.mark.parametrize("breadth", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_td_finds_the_optimum_of_counting(breadth: int | None) -> None:
     """By looking ahead, and at once."""
-    config = TDConfig(steps=28, breadth=breadth, epsilon_steps=1000, learning_rate=3e-3)
+    config = TDConfig(steps=28, breadth=breadth, epsilon_steps=500, learning_rate=3e-3)
     agent = TD(counting_envs(2), counting_policy, config, seed=0)
-    for _ in range(25):
+    for _ in range(12):
         metrics = agent.iterate()
     assert look_ahead_to_the_end(agent) == OPTIMUM
     assert play_greedily(agent.policy, agent.envs) == OPTIMUM

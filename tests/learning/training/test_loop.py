@@ -19,7 +19,7 @@ from burnish.learning.training.config import Config
 from burnish.learning.training.loop import SERIES, IterationProgress, Listener, TrainingOutcome, train
 from burnish.learning.training.track import LOG, TIMES, read_log
 from burnish.learning.training.validation import SCORE
-from tests.learning.training.walk import Walk, walk_config
+from tests.learning.training.walk import Walk, long_walk, walk_config
 from tests.waiting import wait_until
 
 
@@ -136,10 +136,9 @@ def test_a_finished_run_can_be_made_longer(tmp_path: Path) -> None:
 
 def test_a_killed_run_goes_on_to_the_same_curve(tmp_path: Path) -> None:
     """It dies in an iteration, two behind its checkpoint: lines of the log are done again."""
-    words = [sys.executable, "-m", "tests.learning.training.walk"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run([*words, str(whole), "20"], check=True, timeout=120)
-    process = subprocess.Popen([*words, str(killed), "20", "12"])
+    train(long_walk(), whole, Walk)
+    process = subprocess.Popen([sys.executable, "-m", "tests.learning.training.walk", str(killed), "12"])
     wait_until(lambda: lines_in(killed / LOG) == 12, process)
     process.kill()
     process.wait()
@@ -147,7 +146,7 @@ def test_a_killed_run_goes_on_to_the_same_curve(tmp_path: Path) -> None:
     assert checkpoint and checkpoint.iteration == 9
     with (killed / LOG).open("a") as log:
         log.write('{"iteration": 1')  # a line that was cut off
-    subprocess.run([*words, str(killed), "20"], check=True, timeout=120)
+    train(long_walk(), killed, Walk)
     assert curve(killed) == curve(whole)
     assert (killed / "policy.txt").read_text() == (whole / "policy.txt").read_text()
 

@@ -174,6 +174,12 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
     assert curve(rows, "return")[0] == [10, 20, 30]
 
 
+@pytest.mark.usefixtures("curves")
+def test_no_curves_are_drawn_if_so_configured(tmp_path: Path) -> None:
+    train(replace(walk_config(iterations=1), track=Track(curves=False, tensorboard=False)), tmp_path, Walk)
+    assert not (tmp_path / "curves.png").exists()
+
+
 def test_an_empty_log_is_an_empty_picture(tmp_path: Path) -> None:
     (tmp_path / LOG).write_text("")
     plot_log(tmp_path / LOG, tmp_path / "curves.svg")

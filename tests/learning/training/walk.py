@@ -83,13 +83,11 @@ def walk_config(**run: Any) -> Config:
     return config_of(table, "walk.toml")
 
 
-if __name__ == "__main__":  # python -m tests.learning.training.walk FOLDER ITERATIONS [HANGS_IN]
-    config = walk_config(
-        iterations=int(sys.argv[2]),
-        seed=3,
-        checkpoint_every=3,
-        validate_every=2,
-        tensorboard=True,
-    )
-    Walk.hangs_in = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    train(config, Path(sys.argv[1]), Walk)
+def long_walk() -> Config:
+    """Return a configuration of 20 iterations with a checkpoint after each third."""
+    return walk_config(iterations=20, seed=3, checkpoint_every=3, validate_every=2, tensorboard=True)
+
+
+if __name__ == "__main__":  # python -m tests.learning.training.walk FOLDER HANGS_IN
+    Walk.hangs_in = int(sys.argv[2])
+    train(long_walk(), Path(sys.argv[1]), Walk)

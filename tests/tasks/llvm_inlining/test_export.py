@@ -131,18 +131,29 @@ def test_a_header_of_35_features_in_their_own_order(compiler: str, tmp_path: Pat
     assert f'"{FEATURES[-1]}",\n    "{FEATURES[-2]}"' in (tmp_path / "tiny.h").read_text()
 
 
-@pytest.mark.parametrize("scale", ["log1p", "none", "quantiles"])
-def test_onnx_is_read_again_and_answers_the_same(scale: str, tmp_path: Path) -> None:
-    for activation, norm in (("relu", False), ("tanh", True)):
-        policy = random_policy(2, scale, activation, norm=norm)
-        export_arrays(policy, path := tmp_path / "policy.onnx")
-        again, rows = load_action_policy(path), list(random_rows(300))
-        masks = np.ones((300, 2), dtype=bool)
-        masks[::7, 1] = False
-        assert (again.actions, again.card) == (policy.actions, policy.card)
-        ours = policy.log_probs(rows, masks)
-        np.testing.assert_allclose(again.log_probs(rows, masks), ours, rtol=1e-3, atol=1e-3)
-        assert (again.log_probs(rows, masks).argmax(axis=1) == ours.argmax(axis=1)).mean() > 0.99
+@pytest.mark.parametrize(
+    ("scale", "activation", "norm"),
+    [
+        ("log1p", "relu", False),
+        ("none", "tanh", True),
+        ("quantiles", "relu", True),
+        pytest.param("log1p", "tanh", True, marks=pytest.mark.slow),
+        pytest.param("none", "relu", False, marks=pytest.mark.slow),
+        pytest.param("quantiles", "tanh", True, marks=pytest.mark.slow),
+    ],
+)
+def test_onnx_is_read_again_and_answers_the_same(
+    scale: str, activation: str, norm: bool, tmp_path: Path
+) -> None:
+    policy = random_policy(2, scale, activation, norm=norm)
+    export_arrays(policy, path := tmp_path / "policy.onnx")
+    again, rows = load_action_policy(path), list(random_rows(300))
+    masks = np.ones((300, 2), dtype=bool)
+    masks[::7, 1] = False
+    assert (again.actions, again.card) == (policy.actions, policy.card)
+    ours = policy.log_probs(rows, masks)
+    np.testing.assert_allclose(again.log_probs(rows, masks), ours, rtol=1e-3, atol=1e-3)
+    assert (again.log_probs(rows, masks).argmax(axis=1) == ours.argmax(axis=1)).mean() > 0.99
 
 
 def test_the_command_writes_both(

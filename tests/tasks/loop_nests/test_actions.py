@@ -168,7 +168,7 @@ def test_cursor_is_on_a_loop_and_stays_with_it() -> None:
     assert not is_legal(opened(PRODUCT, "down", "down"), "down")
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(family=st.sampled_from(sorted(FAMILIES)), seed=st.integers(0, 10**6))
 def test_legality_is_that_of_trying(family: str, seed: int) -> None:
     session, rng = open_nest(small(family).program(family)), np.random.default_rng(seed)

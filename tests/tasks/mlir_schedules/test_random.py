@@ -76,9 +76,9 @@ def outcomes(count: int, seed: int, log: Path | None = None) -> Counter[str]:
 
 
 def test_random_schedules_compute_what_numpy_does_or_fail_by_class() -> None:
-    found = outcomes(60, 0)
-    assert found.total() == 60
-    assert found["measured"] > 40
+    found = outcomes(2 * len(FAMILIES), 0)
+    assert found.total() == 26
+    assert found["measured"] > 17
     assert not found["Miscompiled"]
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
     check_algorithm,
@@ -107,7 +108,7 @@ class BCMax:
         with seeded_torch(seed, 0):
             self.policy = make_policy()
         self._players = [copy.deepcopy(self.policy).eval()]  # the first policy
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate)
+        self.optimizer = optimizers.Adam(self.policy.parameters(), lr=config.learning_rate)
         self.weights = torch.full((config.buckets,), 1 / config.buckets)
         self.best: dict[str, BestTrajectory] = {}
         self.iterations = self.steps = self.episodes = 0

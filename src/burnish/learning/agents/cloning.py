@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from burnish.core.errors import InputError
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.demonstrations import Demonstration, DemonstrationStep, record
 from burnish.learning.agents.learner import check_algorithm, check_ranges, descend, generator, seeded_torch
 from burnish.learning.agents.policy import Policy, as_mask
@@ -92,7 +93,7 @@ class Cloning:
         self._validation = [step for step in recording.steps if step.program in held_out]
         self._weights = step_weights(self._train, config.weighting)
         self._demonstrations = len({step.program for step in self._train})
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = optimizers.AdamW(
             self.policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
         self.epochs = self.steps = self._stale = 0

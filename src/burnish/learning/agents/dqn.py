@@ -18,6 +18,7 @@ from torch import Tensor
 
 from burnish.core.errors import InputError
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
     check_ranges,
@@ -131,7 +132,7 @@ class DQN:
             self.policy = Policy(made.encoder, made.actions, head="flat", critic="none")
         self.policy.head.logits = self.q.head
         self.target = copy.deepcopy(self.q).eval().requires_grad_(False)
-        self.optimizer = torch.optim.Adam(self.q.parameters(), lr=self.config.learning_rate)
+        self.optimizer = optimizers.Adam(self.q.parameters(), lr=self.config.learning_rate)
         self.replay = Replay(self.config.capacity)
         self.iterations = self.steps = self.episodes = self.updates = 0
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from burnish.core.errors import InputError
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import check_ranges, first_program, generator, seeded_torch
 from burnish.learning.agents.policy import Policy, as_mask
@@ -122,9 +123,9 @@ class Evolution:
         self.optimizer: torch.optim.Optimizer
         if config.optimizer == "adam":
             betas = (config.momentum, 0.999)
-            self.optimizer = torch.optim.Adam([self.centre], lr=config.learning_rate, betas=betas)
+            self.optimizer = optimizers.Adam([self.centre], lr=config.learning_rate, betas=betas)
         else:
-            self.optimizer = torch.optim.SGD([self.centre], lr=config.learning_rate, momentum=config.momentum)
+            self.optimizer = optimizers.SGD([self.centre], lr=config.learning_rate, momentum=config.momentum)
         self.iterations = self.steps = self.episodes = 0
 
     def iterate(self) -> dict[str, float]:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from burnish.core.errors import InputError
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
     check_ranges,
@@ -216,7 +217,7 @@ class PPO:
         self.seed = seed
         with seeded_torch(seed, 0):
             self.policy = make_policy()
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5)
+        self.optimizer = optimizers.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5)
         self.averages = MovingAverages(self.config.moving_average)
         self._likely: dict[str, float] = {}  # returns of the most probable actions, in this iteration
         self.iterations = self.steps = self.episodes = 0

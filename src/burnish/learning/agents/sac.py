@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import (
     check_ranges,
@@ -142,7 +143,7 @@ class SAC:
         self.log_temperature = torch.tensor(
             math.log(self.config.initial_temperature), device=self.policy.encoder.device, requires_grad=True
         )
-        adam, config = torch.optim.Adam, self.config
+        adam, config = optimizers.Adam, self.config
         self.optimizers = {
             "policy": adam(self.policy.parameters(), lr=config.policy_learning_rate),
             "critics": adam(self.critics.parameters(), lr=config.critic_learning_rate),

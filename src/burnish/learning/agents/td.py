@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from burnish.core.view import Mask
 from burnish.envs.env import Env
 from burnish.envs.vector import VectorEnv
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.checkpoints import Saved
 from burnish.learning.agents.learner import check_ranges, descend, first_program, generator, seeded_torch
 from burnish.learning.agents.policy import Policy, as_mask
@@ -132,7 +133,7 @@ class TD:
         self.seed = seed
         with seeded_torch(seed, 0):
             self.policy = make_policy()
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate)
+        self.optimizer = optimizers.Adam(self.policy.parameters(), lr=self.config.learning_rate)
         self.replay: deque[list[Tried]] = deque()  # episodes
         self.iterations = self.steps = self.episodes = self.tried = 0
 

@@ -18,6 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from burnish.learning.agents import optimizers
+
 SELF = -1e9  # score of a hidden program, which excludes it from the softmax
 
 
@@ -111,7 +113,7 @@ class SequenceValueLearner:
         self.gains = torch.tensor(gains, dtype=torch.float32)
         names = np.array(projects)
         self.hidden = torch.tensor(names[:, None] == names[None])
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = optimizers.AdamW(
             self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
 

@@ -112,6 +112,7 @@ class Expert:
 class Track:
     """Destinations of the metrics, beside the JSON lines."""
 
+    curves: bool = True  # a picture at the end, by matplotlib
     tensorboard: bool = True
     mlflow: str = ""  # a tracking URI, such as "sqlite:///runs.db"
     wandb: str = ""  # a project

@@ -181,7 +181,8 @@ class _Loop:
             for tracker in self.trackers:
                 tracker.close()
         policy = self._export() if self.now.best else None
-        plot_log(self.folder / LOG, self.folder / CURVES)
+        if self.config.track.curves:
+            plot_log(self.folder / LOG, self.folder / CURVES)
         return TrainingOutcome(self.folder, why, self.now.iteration, self.now.best, policy)
 
     def _iterate(self) -> str:

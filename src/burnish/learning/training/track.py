@@ -239,7 +239,7 @@ def plot_log(log: Path, picture: Path) -> None:
     try:
         from matplotlib.figure import Figure  # not pyplot, which keeps figures and needs a display
     except ImportError:
-        raise MissingTool(missing("matplotlib", "train", "read the numbers in the log")) from None
+        raise MissingTool(missing("matplotlib", "train", "set track.curves = false")) from None
     rows = read_log(log)
     names = shown(rows)
     large = [name for name in names if name in LARGE]

@@ -21,6 +21,7 @@ from torch import nn
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.evolution import centred_ranks, gradient
 from burnish.learning.agents.export import export_policy, to_arrays
 from burnish.learning.agents.learner import generator, seeded_torch
@@ -121,10 +122,10 @@ class EvictionTraining(ConfiguredTraining):
             load_start(self.policy, config.start_from, config.start_temperature)
         self.cloned = 0 if config.start_from else plan.cloning.epochs  # iterations of cloning
         rate = plan.ppo.learning_rate if self.kind == "eviction-ppo" else plan.cloning.learning_rate
-        self.cloner = torch.optim.Adam(self.policy.parameters(), lr=plan.cloning.learning_rate)
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=rate)
+        self.cloner = optimizers.Adam(self.policy.parameters(), lr=plan.cloning.learning_rate)
+        self.optimizer = optimizers.Adam(self.policy.parameters(), lr=rate)
         self.centre = nn.Parameter(nn.utils.parameters_to_vector(self.policy.parameters()).detach().clone())
-        self.climber = torch.optim.Adam([self.centre], lr=plan.evolution.learning_rate)
+        self.climber = optimizers.Adam([self.centre], lr=plan.evolution.learning_rate)
 
     def iterate(self) -> Mapping[str, float]:
         """Run one epoch of cloning; after all of its epochs, run compiles and improve the policy."""

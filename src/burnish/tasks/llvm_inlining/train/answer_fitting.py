@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from burnish.core.errors import InputError
+from burnish.learning.agents import optimizers
 from burnish.learning.agents.export import from_arrays, to_arrays
 from burnish.learning.agents.learner import check_ranges, descend, generator, seeded_torch
 from burnish.learning.agents.policy import Policy
@@ -121,7 +122,7 @@ class Fitting:
     def __init__(self, policy: Policy, data: Judged, config: FittingConfig, *, seed: int) -> None:
         self.policy, self.config, self.seed = policy, config, seed
         self.epochs = 0
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = optimizers.AdamW(
             policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
         self._batch = policy.collate(list(data.features))

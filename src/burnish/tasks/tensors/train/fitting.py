@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from burnish.learning.agents import optimizers
 from burnish.tasks.tensors.policy.cost_model import LEAST_DEVIATION, CostModel, Layers, scale_of
 
 Floats = NDArray[np.float32]
@@ -85,7 +86,7 @@ def train(
     rng: np.random.Generator,
 ) -> None:
     """Minimise the loss of batches of programs."""
-    optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    optimizer = optimizers.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
     batches = -(-len(measured) // config.nests_of_batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, config.learning_rate, total_steps=config.epochs * batches
