@@ -74,7 +74,9 @@ def asked_by_opt(opt: Path, source: Program, policy: int, folder: Path, *options
     assert process.wait(60) == 0
     named = tuple(one["name"] for one in tensors)
     table = np.array(rows, dtype=np.int64).reshape(-1, len(named))
-    return Channel(named, table, np.array(vectors, dtype=np.float32).reshape(len(rows), -1))
+    return Channel(
+        named, table, np.array(vectors, dtype=np.float32).reshape(len(rows), DIMENSION * len(embeddings))
+    )
 
 
 def asked_here(source: Program, policy: int) -> NDArray[np.int64]:

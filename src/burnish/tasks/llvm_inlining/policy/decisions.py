@@ -48,7 +48,7 @@ Observed = str | tuple[str, ...]
 WITH_VECTORS = len(ROW) + 2 * DIMENSION
 """The columns of a question's row with the vectors of its callee and caller."""
 Rows = NDArray[np.int64] | NDArray[np.float64]
-"""Questions as rows [N, 43] (burnish.tasks.llvm_inlining.observations.ROW), or with their vectors [N, 193]."""
+"""Questions as rows [N, 43], by the columns ROW of the observations, or with their vectors [N, 193]."""
 
 
 @dataclass(frozen=True)
