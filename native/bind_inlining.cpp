@@ -88,7 +88,7 @@ void bind_inlining(nb::module_ &m) {
       .def_prop_ro("waits", &Inlining::waits)
       .def("__len__", [](const Inlining &inlining) { return inlining.questions().size(); })
       .def("sites", &sites, "first"_a = 0, nb::sig("def sites(self, first: int = 0) -> list[str]"))
-      .def("rows", &rows, "first"_a = 0) // features; heuristic, computed, cost, threshold; inlined
+      .def("rows", &rows, "first"_a = 0)       // features; heuristic, computed, cost, threshold; inlined
       .def("vectors", &vectors, "first"_a = 0) // the callee's, then the caller's; only with seed vectors
       .def("take", &Inlining::take);
   m.def("run_with_answers", &run, "module"_a, "pipeline"_a, "level"_a, "answers"_a);

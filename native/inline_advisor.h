@@ -19,7 +19,7 @@ struct InlineQuestion {
   bool heuristic = false;        // LLVM's own answer
   bool computed = false;         // LLVM has computed cost and threshold; it stops there, so the cost is a bound
   int cost = 0, threshold = 0;
-  bool inlined = false; // the answer; until there is one, the heuristic's
+  bool inlined = false;       // the answer; until there is one, the heuristic's
   std::vector<float> vectors; // the callee's and the caller's by IR2Vec, if the decider has seed vectors
 };
 

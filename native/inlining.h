@@ -47,7 +47,7 @@ public:
   bool finished() const { return finished_; }
   const std::vector<InlineQuestion> &questions() const { return questions_; } // so far, in LLVM's order
   const SeedVectors *seed_vectors() const { return seed_vectors_.get(); }
-  bool waits() const { return waits_; }                                       // whether it pauses at the last of them
+  bool waits() const { return waits_; } // whether it pauses at the last of them
   // Returns the result of a finished compile and gives up its ownership; possible once.
   std::unique_ptr<Module> take();
 
