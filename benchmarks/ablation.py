@@ -13,11 +13,10 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from kit.commands import burnish, evaluate
 from rich.console import Console
 from rich.table import Table
 
@@ -193,20 +192,8 @@ def evaluated(
     options: argparse.Namespace, name: str, methods: list[str], budget: str
 ) -> list[dict[str, Any]]:
     """Evaluate methods on validation programs and return the rows of `burnish evaluate --json`."""
-    folder = options.out / name
-    sample, jobs = str(options.sample), str(os.cpu_count())
-    where = ["--out", str(folder), "--split", "val", "--sample", sample, "--jobs", jobs]
-    burnish("evaluate", *where, "--methods", ",".join(methods), "--budget", budget)
-    return [
-        json.loads(line)
-        for line in burnish("evaluate", "--json", "--out", str(folder), capture=True).splitlines()
-    ]
-
-
-def burnish(*arguments: str, capture: bool = False) -> str:
-    command = [sys.executable, "-m", "burnish.cli", *arguments]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE if capture else None, text=True)
-    return done.stdout or ""
+    words = ("--split", "val", "--sample", str(options.sample), "--jobs", str(os.cpu_count()))
+    return evaluate(options.out / name, methods, "--budget", budget, *words)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "block_counts.h"
 #include "decisions.h"
 #include "eviction_network.h"
+#include "profile.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -213,6 +214,7 @@ void bind_codegen(nb::module_ &m) {
   m.def("eviction_input_names", &eviction_input_names);
   m.def("counting", &counting, "module"_a, "path"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("count_blocks", &count_blocks, "module"_a);
+  m.def("set_profile", &set_profile, "module"_a, "split"_a, "counts"_a);
   m.def("eviction_feature_names", &eviction_feature_names);
   m.attr("EVICTION_SLOTS") = eviction_slots;
 }

@@ -148,6 +148,14 @@ def test_result_file_is_one_line_each() -> None:
     assert [row.program for row in rows] == ["strings.c", "matrix.c"]
 
 
+def test_a_profile_of_the_runs_is_named_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--objective", "seconds", "--profile", "--budget", "3", "--result", "r.jsonl")
+    assert optimize("kernels:words", *given) == 0
+    assert "a profile of the program's own runs" in capsys.readouterr().out
+    (result,) = results(Path("r.jsonl").read_text())
+    assert result.options == {"level": "O3", "profile": "True"}
+
+
 def test_option_that_ignores_always_inline_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(DATA / "always_inline.c", ".")
     assert optimize("always_inline.c", "--ignore-always-inline", "--result", "r.jsonl") == 0

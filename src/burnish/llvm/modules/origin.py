@@ -25,6 +25,7 @@ class Options:
     cpu: str = "x86-64"  # for functions that do not name their own
     without: str = ""
     """The excluded actions, as text: see `burnish.llvm.modules.passes.left_out`."""
+    profile: bool = False  # first write a profile of the program's own runs into the module
 
 
 @dataclass(frozen=True)

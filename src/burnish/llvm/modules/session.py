@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -40,6 +41,7 @@ from burnish.llvm.modules.observations import OBSERVATIONS, observe
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
 from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
 from burnish.llvm.run.processor import description
+from burnish.llvm.run.profile import profile
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
 from burnish.llvm.toolchain import LEVELS
 
@@ -303,13 +305,31 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
 
     Raises:
         ProgramError: the program cannot be read, or LLVM fails in its mandatory passes.
-        InputError: there is no such level.
+        InputError: there is no such level, or the program has no runs that a profile can be taken of.
     """
     try:
+        if options.profile:
+            program = profiled(program)
         origin = Origin(program, partial(prepare, options=options), (f"clang<{options.level}>",))
         return _open(origin, options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
+
+
+def profiled(program: Program) -> Program:
+    """Return the program with a profile of its own runs.
+
+    Raises:
+        InputError: it has no workload, or a run writes no counts.
+    """
+    if not program.workload:
+        raise InputError(
+            f"{program.name}: a profile needs runs, and this program has no workload; give its arguments "
+            "with burnish optimize --run, or choose one of the kernels"
+        )
+    module = read_module(program)
+    profile(module, program.workload)
+    return replace(program, content=module.bitcode())
 
 
 def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:

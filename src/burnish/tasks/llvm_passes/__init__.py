@@ -36,6 +36,12 @@ SETTINGS = (
         switch=("ignore-always-inline", "False"),
         note="Not comparable with clang's levels: always_inline = {}",
     ),
+    Setting(
+        "profile",
+        "first profile the program's own runs, as with -fprofile-use; the baselines have no profile",
+        switch=("profile", "True"),
+        note="Optimized with a profile of the program's own runs: profile = {}",
+    ),
     CPU,
 )
 
@@ -75,9 +81,9 @@ def _configure(given: Mapping[str, str], objective: str | None) -> Task:
             case "without":
                 options = replace(options, without=left_out(text.split(",")))
             case "always_inline":
-                if text not in ("True", "False"):
-                    raise InputError(f"always_inline is {text!r}; expected True or False")
-                options = replace(options, always_inline=text == "True")
+                options = replace(options, always_inline=_switch(name, text))
+            case "profile":
+                options = replace(options, profile=_switch(name, text))
             case "level":
                 options = replace(options, level=text)
             case "cpu":
@@ -85,6 +91,12 @@ def _configure(given: Mapping[str, str], objective: str | None) -> Task:
     if options.level not in LEVELS:
         raise InputError(f"level is {options.level!r}; expected one of {', '.join(LEVELS)}")
     return make_task(options)
+
+
+def _switch(name: str, text: str) -> bool:
+    if text not in ("True", "False"):
+        raise InputError(f"{name} is {text!r}; expected True or False")
+    return text == "True"
 
 
 def _validator(level: str) -> Validator:
