@@ -47,7 +47,7 @@ Observed = str | tuple[str, ...]
 """The name of an environment's observation, or the names in its dict of observations."""
 WITH_VECTORS = len(ROW) + 2 * DIMENSION
 """The columns of a question's row with the vectors of its callee and caller."""
-Rows = NDArray[np.int64] | NDArray[np.float64]
+Rows = NDArray[Any]  # int64, or float64 with the vectors
 """Questions as rows [N, 43], by the columns ROW of the observations, or with their vectors [N, 193]."""
 
 
