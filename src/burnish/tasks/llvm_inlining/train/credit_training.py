@@ -195,11 +195,11 @@ class AnswerValuesTraining(ConfiguredTraining):
 
     def describe(self) -> dict[str, Any]:
         """Return a policy's description for its card, without its actions and results."""
-        one = isinstance(self.observation, str)
-        columns = self.task.observation(self.observation).columns if one else ()
+        seen = self.observation
+        columns = self.task.observation(seen).columns if isinstance(seen, str) else ()
         return {
             **self.described(),
-            "observation": self.observation if one else list(self.observation),
+            "observation": seen if isinstance(seen, str) else list(seen),
             **({"columns": list(columns)} if columns else {}),
             "reward": "log",
             "sites": 0,
