@@ -250,17 +250,18 @@ NB_MODULE(_native, m) {
       .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "x86-64")
       .def("emit_object", &emit, "back_end"_a);
 
-  burnish::bind_objects(m);
-  burnish::bind_network(m); // before the bindings that take networks
-  burnish::bind_inlining(m);
-  burnish::bind_codegen(m);
-
   using burnish::SeedVectors;
   nb::class_<SeedVectors>(m, "SeedVectors")
       .def(nb::init<const std::string &>(), "path"_a, Without())
       .def_prop_ro("dimension", &SeedVectors::dimension)
       .def("instructions", &vectors<&SeedVectors::instructions>, "module"_a, "flow_aware"_a = true)
       .def("functions", &vectors<&SeedVectors::functions>, "module"_a, "flow_aware"_a = true);
+
+  burnish::bind_objects(m);
+  burnish::bind_network(m); // networks and seed vectors come before the bindings that take them
+  burnish::bind_inlining(m);
+  burnish::bind_codegen(m);
+
   m.def("ir2vec_entities", &burnish::ir2vec_entities);
   m.def("check_pipeline", &burnish::check_pipeline, "pipeline"_a, "function_level"_a = false);
   m.def("pass_catalogue", &burnish::pass_catalogue);

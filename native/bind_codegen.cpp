@@ -14,6 +14,9 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
@@ -27,26 +30,31 @@ using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device
 using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A function's name, "" for all unnamed ones; the names of skipped passes; 0, 1 or 2 for Priority; the priority's seed;
+// A function's name, "" for all unnamed ones; the names of skipped passes; 0 to 3 for Priority; the priority's seed;
 // whether the policy chooses the evictions.
 using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int, bool>>;
 
-template <class Choice> Choice choice(const char *name, int number) {
-  if (number < 0 || number > 2)
-    throw InputError(std::string(name) + " " + std::to_string(number) + " is none of 0, 1, 2");
+template <class Choice> Choice choice(const char *name, int number, Choice last) {
+  if (number < 0 || number > static_cast<int>(last))
+    throw InputError(std::string(name) + " " + std::to_string(number) + " is not between 0 and " +
+                     std::to_string(static_cast<int>(last)));
   return static_cast<Choice>(number);
 }
 
-Decisions decisions(const ByFunction &given, int outline) {
+Decisions decisions(const ByFunction &given, int outline, const std::vector<double> &order) {
   Decisions found;
-  found.outline = choice<Outline>("outline", outline);
+  found.outline = choice("outline", outline, Outline::anywhere);
+  if (order.size() != order_features ||
+      !std::all_of(order.begin(), order.end(), [](double w) { return std::isfinite(w); }))
+    throw InputError("order: expected " + std::to_string(order_features) + " finite weights");
+  std::copy(order.begin(), order.end(), found.order.begin());
   for (auto [name, value] : given) {
     std::string function = encoded(name);
     FunctionDecisions &one = function.empty() ? found.others : found.functions[function];
     auto tuple = nb::cast<nb::tuple>(value);
     for (nb::handle pass : nb::cast<nb::sequence>(tuple[0]))
       one.skipped.insert(nb::cast<std::string>(pass));
-    one.priority = choice<Priority>("priority", nb::cast<int>(tuple[1]));
+    one.priority = choice("priority", nb::cast<int>(tuple[1]), Priority::linear);
     one.seed = nb::cast<uint64_t>(tuple[2]);
     one.evicts = nb::cast<bool>(tuple[3]);
   }
@@ -93,8 +101,8 @@ struct WithLog : Generated {
 
 WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, int outline, bool scores,
                       bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log,
-                      const std::optional<Counts> &counts, bool like_stock) {
-  Decisions found = decisions(given, outline);
+                      const std::optional<Counts> &counts, bool like_stock, const std::vector<double> &order) {
+  Decisions found = decisions(given, outline, order);
   std::optional<Asked> asked;
   std::optional<NetworkEvictions> network;
   EvictionPolicy *policy = nullptr;
@@ -192,7 +200,7 @@ void bind_codegen(nb::module_ &m) {
                            "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))]] | None"));
   m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = 0, "scores"_a = false,
         "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
-        "counts"_a = nb::none(), "like_stock"_a = false,
+        "counts"_a = nb::none(), "like_stock"_a = false, "order"_a = std::vector<double>{1, 0, 0, 0},
         nb::sig(
             "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
             "collections.abc.Sequence[str], int, int, bool]], outline: int = 0, scores: bool = False, "
@@ -200,7 +208,9 @@ void bind_codegen(nb::module_ &m) {
             "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
             "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "
             "counts: typing.Annotated[numpy.typing.NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', "
-            "writable=False)] | None = None, like_stock: bool = False) -> Generated"));
+            "writable=False)] | None = None, like_stock: bool = False, order: collections.abc.Sequence[float] = "
+            "(1, 0, 0, 0)) -> Generated"));
+  m.def("order_feature_names", &order_feature_names);
   m.def("eviction_input_names", &eviction_input_names);
   m.def("counting", &counting, "module"_a, "path"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("count_blocks", &count_blocks, "module"_a);

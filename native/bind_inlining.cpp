@@ -3,6 +3,7 @@
 #include "bind_values.h"
 #include "inlining.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -25,10 +26,11 @@ InlineAnswers native(const Answers &answers) {
   return known;
 }
 
-void init_inlining(Inlining *self, const Module &module, const std::string &level, const Answers &answers) {
+void init_inlining(Inlining *self, const Module &module, const std::string &level, const Answers &answers,
+                   std::optional<std::shared_ptr<SeedVectors>> seed_vectors) {
   InlineAnswers known = native(answers);
   nb::gil_scoped_release release;
-  new (self) Inlining(module, level, std::move(known));
+  new (self) Inlining(module, level, std::move(known), seed_vectors.value_or(nullptr));
 }
 
 bool run(Module &module, const std::string &pipeline, const std::string &level, const Answers &answers) {
@@ -61,11 +63,22 @@ Matrix rows(const Inlining &inlining, size_t first) {
   return matrix(std::move(values), inlining_feature_names().size() + 5);
 }
 
+nb::ndarray<nb::numpy, float, nb::ndim<2>> vectors(const Inlining &inlining, size_t first) {
+  if (!inlining.seed_vectors())
+    throw InputError("the compile began without seed vectors");
+  std::vector<float> values;
+  for (size_t i = first; i < inlining.questions().size(); ++i) {
+    const std::vector<float> &row = inlining.questions()[i].vectors;
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  return matrix(std::move(values), 2 * inlining.seed_vectors()->dimension());
+}
+
 } // namespace
 
 void bind_inlining(nb::module_ &m) {
   nb::class_<Inlining>(m, "Inlining")
-      .def("__init__", &init_inlining, "module"_a, "level"_a, "answers"_a)
+      .def("__init__", &init_inlining, "module"_a, "level"_a, "answers"_a, "seed_vectors"_a = nb::none())
       .def("ask", &Inlining::ask, Without())
       .def("reach", &reach, "site"_a)
       .def("finish", &Inlining::finish, Without())
@@ -75,7 +88,8 @@ void bind_inlining(nb::module_ &m) {
       .def_prop_ro("waits", &Inlining::waits)
       .def("__len__", [](const Inlining &inlining) { return inlining.questions().size(); })
       .def("sites", &sites, "first"_a = 0, nb::sig("def sites(self, first: int = 0) -> list[str]"))
-      .def("rows", &rows, "first"_a = 0) // features; heuristic, computed, cost, threshold; inlined
+      .def("rows", &rows, "first"_a = 0)       // features; heuristic, computed, cost, threshold; inlined
+      .def("vectors", &vectors, "first"_a = 0) // the callee's, then the caller's; only with seed vectors
       .def("take", &Inlining::take);
   m.def("run_with_answers", &run, "module"_a, "pipeline"_a, "level"_a, "answers"_a);
   m.def("inlining_feature_names", &inlining_feature_names);

@@ -21,6 +21,8 @@
 #include "llvm/Target/CGPassBuilderOption.h"
 #include "llvm/Target/TargetMachine.h"
 
+#include <cmath>
+
 using namespace llvm;
 
 // llvm/lib/CodeGen/RegAllocScore.h, which is private; the functions are not.
@@ -44,15 +46,18 @@ constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of Defaul
 class Priorities final : public RegAllocPriorityAdvisor {
 public:
   Priorities(const MachineFunction &function, const RAGreedy &allocator, SlotIndexes &indexes,
-             const FunctionDecisions &decisions)
+             const FunctionDecisions &decisions, const OrderWeights &weights)
       : RegAllocPriorityAdvisor(function, allocator, &indexes),
-        llvm(std::make_unique<DefaultPriorityAdvisor>(function, allocator, &indexes)), decisions(decisions) {}
+        llvm(std::make_unique<DefaultPriorityAdvisor>(function, allocator, &indexes)), decisions(decisions),
+        weights(weights) {}
 
   unsigned getPriority(const LiveInterval &range) const override {
     const RegAllocPriorityAdvisor &stock = *llvm; // in DefaultPriorityAdvisor it is private
     unsigned priority = stock.getPriority(range);
     if (decisions.priority == Priority::llvm)
       return priority;
+    if (decisions.priority == Priority::linear)
+      return (priority & CLASS_BITS) | linear(range, priority & SIZE_BITS);
     uint32_t chance = mixed(mixed(decisions.seed) ^ range.reg().virtRegIndex()) >> 40; // 24 bits
     uint64_t size = priority & SIZE_BITS;
     uint64_t place = decisions.priority == Priority::random ? chance : (size * ((1 << 23) + chance)) >> 24;
@@ -62,6 +67,20 @@ public:
 private:
   std::unique_ptr<RegAllocPriorityAdvisor> llvm;
   const FunctionDecisions &decisions;
+  const OrderWeights &weights;
+
+  // Returns the weighted sum of the features, as a number of 24 bits; the sum of the weights' magnitudes is its scale.
+  uint32_t linear(const LiveInterval &range, uint32_t place) const {
+    double uses = std::distance(MRI->use_nodbg_begin(range.reg()), MRI->use_nodbg_end());
+    OrderWeights features{double(place), double(range.getSize()), 1000.0 * range.weight(), uses};
+    double sum = 0, scale = 0;
+    for (size_t i = 0; i < order_features; ++i) {
+      sum += weights[i] * std::min(std::log2(1 + features[i]), 32.0); // the weight of a range without spill is infinite
+      scale += std::abs(weights[i]);
+    }
+    constexpr double middle = SIZE_BITS / 2;
+    return scale > 0 ? uint32_t(middle + sum / (32 * scale) * middle) : place;
+  }
 };
 
 const FunctionDecisions &decisions_of(const Decisions &decisions, StringRef function) {
@@ -76,7 +95,8 @@ public:
 
   std::unique_ptr<RegAllocPriorityAdvisor> getAdvisor(const MachineFunction &function, const RAGreedy &allocator,
                                                       SlotIndexes &indexes) override {
-    return std::make_unique<Priorities>(function, allocator, indexes, decisions_of(decisions, function.getName()));
+    return std::make_unique<Priorities>(function, allocator, indexes, decisions_of(decisions, function.getName()),
+                                        decisions.order);
   }
 
 private:
@@ -263,6 +283,8 @@ private:
 };
 
 } // namespace
+
+std::vector<std::string> order_feature_names() { return {"llvms_place", "li_size", "weight", "uses"}; }
 
 Generated generate(const Module &module, const BackEnd &back_end, const Decisions &decisions,
                    const GenerationRequest &request) {

@@ -6,6 +6,7 @@
 #include "module.h"
 #include "outlined.h"
 
+#include <array>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -14,8 +15,15 @@ namespace burnish {
 
 // The order in which the register allocator takes live ranges. The classes of LLVM's DefaultPriorityAdvisor (live
 // ranges that must be allocated first or last) remain. Within a class the order is by LLVM's priority (larger ranges
-// first), random, or by LLVM's priority times a random factor between 0.5 and 1.5.
-enum class Priority { llvm, random, noisy };
+// first), random, by LLVM's priority times a random factor between 0.5 and 1.5, or by a linear function of
+// order_feature_names().
+enum class Priority { llvm, random, noisy, linear };
+
+// A live range, each by its binary logarithm: LLVM's priority within the class, which is the place of a range within
+// one block and else the size; MLGO's li_size and weight (RegAllocPriorityAdvisor's `stage` is the class); uses.
+inline constexpr size_t order_features = 4;
+std::vector<std::string> order_feature_names();
+using OrderWeights = std::array<double, order_features>;
 
 // The decisions for one function. The default is what LLVM does.
 struct FunctionDecisions {
@@ -30,6 +38,7 @@ struct Decisions {
   FunctionDecisions others; // for functions that are not in `functions`
   std::unordered_map<std::string, FunctionDecisions> functions;
   Outline outline = Outline::none; // by the machine outliner
+  OrderWeights order{1};           // for Priority::linear; {1} is nearly LLVM's order
 };
 
 // Additional inputs and outputs of a code generation.

@@ -141,6 +141,18 @@ SeedVectors::SeedVectors(const std::string &path) {
     entities_.insert(entities_.end(), entity.begin(), entity.end());
 }
 
+void SeedVectors::provide(ModuleAnalysisManager &analyses) const {
+  analyses.registerPass([this] {
+    std::vector<std::vector<ir2vec::Embedding>> sections;
+    const float *row = entities_.data();
+    for (size_t entities : {Vocabulary::MaxOpcodes, Vocabulary::MaxCanonicalTypeIDs, Vocabulary::MaxOperandKinds,
+                            Vocabulary::MaxPredicateKinds})
+      for (auto &section = sections.emplace_back(); section.size() < entities; row += dimension_)
+        section.emplace_back(std::vector<double>(row, row + dimension_));
+    return IR2VecVocabAnalysis(ir2vec::VocabStorage(std::move(sections)));
+  });
+}
+
 std::vector<float> SeedVectors::instructions(const Module &module, bool flow_aware) const {
   std::vector<float> rows;
   for (const Function &function : module.ir()) {

@@ -5,7 +5,7 @@
 // for one function of BLAKE2).
 #pragma once
 
-#include "module.h"
+#include "passes.h"
 
 #include <utility>
 
@@ -21,6 +21,9 @@ public:
   std::vector<float> instructions(const Module &module, bool flow_aware) const;
   // float32[functions with a body, dimension]: sums over the reachable instructions.
   std::vector<float> functions(const Module &module, bool flow_aware) const;
+
+  // Registers this vocabulary as that of LLVM's own symbolic vectors, in place of a file named by an option.
+  void provide(llvm::ModuleAnalysisManager &analyses) const;
 
 private:
   size_t dimension_;

@@ -3,6 +3,7 @@
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/EphemeralValuesCache.h"
+#include "llvm/Analysis/IR2Vec.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/LazyCallGraph.h"
@@ -21,16 +22,26 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-// The model runner for LLVM's advisor, which receives a call's features and returns the answer.
+// The model runner for LLVM's advisor, which receives a call's features and returns the answer. With a vocabulary, the
+// last two features are the vectors of the callee and of the caller.
 class Row final : public MLModelRunner {
 public:
   Row(LLVMContext &context, const std::vector<TensorSpec> &specs)
-      : MLModelRunner(context, Kind::Interactive, specs.size()), values(specs.size()) {
-    for (size_t i = 0; i < specs.size(); ++i)
-      setUpBufferForTensor(i, specs[i], &values[i]);
+      : MLModelRunner(context, Kind::Interactive, specs.size()),
+        values(MLInlineAdvisor::getInitialFeatureMap().size()) {
+    size_t numbers = 0;
+    for (size_t i = values.size(); i < specs.size(); ++i)
+      numbers += specs[i].getElementCount();
+    vectors.resize(numbers);
+    float *next = vectors.data();
+    for (size_t i = 0; i < specs.size(); ++i) {
+      setUpBufferForTensor(i, specs[i], i < values.size() ? static_cast<void *>(&values[i]) : next);
+      next += i < values.size() ? 0 : specs[i].getElementCount();
+    }
   }
 
   std::vector<int64_t> values;
+  std::vector<float> vectors;
   int64_t inlined = 0;
 
 private:
@@ -177,6 +188,7 @@ private:
     InlineQuestion question;
     question.site = decider.name(call.getCaller()->getName().str(), call.getCalledFunction()->getName().str());
     question.features = row.values;
+    question.vectors = row.vectors;
     question.heuristic = answer.has_value();
     if (weighed && weighed->isVariable()) {
       question.computed = true;
@@ -195,6 +207,8 @@ thread_local ModuleAnalysisManager *module_analyses = nullptr;
 
 InlineAdvisor *make_advisor(llvm::Module &module, FunctionAnalysisManager &functions, InlineParams params,
                             InlineContext) {
+  if (asked_one->seed_vectors()) // LLVM computes vectors if this analysis has a result
+    module_analyses->getResult<IR2VecVocabAnalysis>(module);
   return new AskingAdvisor(module, *module_analyses, {functions, params}, *asked_one);
 }
 
@@ -204,6 +218,8 @@ Prepare asking(InlineDecider &decider) {
   return [&decider](ModuleAnalysisManager &analyses, PassInstrumentationCallbacks &callbacks) {
     asked_one = &decider;
     module_analyses = &analyses;
+    if (const SeedVectors *seed = decider.seed_vectors())
+      seed->provide(analyses);
     analyses.registerPass([] { return PluginInlineAdvisorAnalysis(make_advisor); });
     callbacks.registerShouldRunOptionalPassCallback([&decider](StringRef, Any) { return !decider.dropped(); });
   };

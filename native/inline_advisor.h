@@ -1,7 +1,7 @@
 // An inline advisor that asks a decider at each call.
 #pragma once
 
-#include "passes.h"
+#include "embedding.h"
 
 #include <string>
 #include <unordered_map>
@@ -19,7 +19,8 @@ struct InlineQuestion {
   bool heuristic = false;        // LLVM's own answer
   bool computed = false;         // LLVM has computed cost and threshold; it stops there, so the cost is a bound
   int cost = 0, threshold = 0;
-  bool inlined = false; // the answer; until there is one, the heuristic's
+  bool inlined = false;       // the answer; until there is one, the heuristic's
+  std::vector<float> vectors; // the callee's and the caller's by IR2Vec, if the decider has seed vectors
 };
 
 // Whether to inline, by site.
@@ -34,6 +35,7 @@ public:
 
   virtual bool decide(InlineQuestion question) = 0;
   virtual bool dropped() const { return false; } // whether the result is no longer needed: end quickly
+  virtual const SeedVectors *seed_vectors() const { return nullptr; }
 
 private:
   std::unordered_map<std::string, int> counts_; // of questions, by caller and callee

@@ -21,13 +21,15 @@ public:
 
   bool decide(InlineQuestion question) override { return inlining_.decide(std::move(question)); }
   bool dropped() const override { return inlining_.goal_ == Goal::drop; }
+  const SeedVectors *seed_vectors() const override { return inlining_.seed_vectors_.get(); }
 
 private:
   Inlining &inlining_;
 };
 
-Inlining::Inlining(const Module &opened, const std::string &level, InlineAnswers answers)
-    : module_(opened.clone()), answers_(std::move(answers)) {
+Inlining::Inlining(const Module &opened, const std::string &level, InlineAnswers answers,
+                   std::shared_ptr<const SeedVectors> seed_vectors)
+    : module_(opened.clone()), answers_(std::move(answers)), seed_vectors_(std::move(seed_vectors)) {
   parse_level(level); // throws here, not at the first question
   thread_ = std::make_unique<llvm::thread>(std::optional(STACK_BYTES), [this, level] { compile(level); });
 }

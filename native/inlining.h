@@ -24,7 +24,9 @@ namespace burnish {
 // The compile runs in its own thread and pauses at the requested questions. The object may be destroyed at any time.
 class Inlining {
 public:
-  Inlining(const Module &opened, const std::string &level, InlineAnswers answers);
+  // With seed vectors, questions have the vectors of callee and caller.
+  Inlining(const Module &opened, const std::string &level, InlineAnswers answers,
+           std::shared_ptr<const SeedVectors> seed_vectors = nullptr);
   Inlining(const Inlining &) = delete;
   ~Inlining();
 
@@ -44,7 +46,8 @@ public:
 
   bool finished() const { return finished_; }
   const std::vector<InlineQuestion> &questions() const { return questions_; } // so far, in LLVM's order
-  bool waits() const { return waits_; }                                       // whether it pauses at the last of them
+  const SeedVectors *seed_vectors() const { return seed_vectors_.get(); }
+  bool waits() const { return waits_; } // whether it pauses at the last of them
   // Returns the result of a finished compile and gives up its ownership; possible once.
   std::unique_ptr<Module> take();
 
@@ -58,6 +61,7 @@ private:
 
   std::unique_ptr<Module> module_;
   InlineAnswers answers_;
+  std::shared_ptr<const SeedVectors> seed_vectors_;
   std::shared_ptr<const Network> network_;
   std::vector<InlineQuestion> questions_;
   Goal goal_ = Goal::ask;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +27,9 @@ from burnish.learning.training.track import read_log
 from burnish.learning.training.validation import with_choices
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped as shipped_policies
+from burnish.policies.load import load_action_policy
 from burnish.tasks.llvm_inlining.observations import INLINED, WOULD
-from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide, rows_of
 from burnish.tasks.llvm_inlining.train.answer_fitting import (
     Fitting,
     FittingConfig,
@@ -199,15 +201,67 @@ def test_the_credit_of_answers_begins_with_those_of_the_heuristic() -> None:
     assert fitting.fit(40)["agreement"] == 1.0
 
 
+VECTORS = ("inlining-features", "callee-ir2vec", "caller-ir2vec")
+
+
+@pytest.mark.parametrize("hidden", [[78, 64, 32], [96, 64, 32]])
+def test_vectors_begin_without_a_say(hidden: list[int]) -> None:
+    """The start of a policy that observes vectors has the logits of the one on the features alone."""
+    session = TASK.open(PROBLEM.program)
+    wide = rows_of(session, VECTORS)
+    policies = []
+    for observation, units in (("inlining-features", [78, 64, 32]), (VECTORS, hidden)):
+        encoder = build_encoder({"hidden": units}, TASK, observation)
+        policies.append(Policy(encoder, TASK.actions, critic="none"))
+        begin(policies[-1], wide, observation, seed=1)
+    gains = undecided(wide, 1.0)
+    alone = Fitting(policies[0], gains, FittingConfig(), seed=0)
+    seeing = Fitting(policies[1], gains, FittingConfig(), VECTORS, seed=0)
+    with torch.no_grad():
+        expected, found = alone.difference(alone._batch), seeing.difference(seeing._batch)
+    assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
+    seeing.fit(1)
+    assert policies[1].state_dict()["encoder.layers.0.weight"][:78, 38:].any()
+
+
+def test_a_policy_learns_from_the_vectors_of_its_questions(tmp_path: Path) -> None:
+    observed = f"environment.observation={json.dumps(VECTORS)}"
+    changes = ["algorithm.answers=3", "algorithm.fit.epochs=2", "algorithm.rounds=1", observed]
+    outcome = trained(small("inlining-credit", *changes), tmp_path)
+    assert outcome.policy and outcome.best
+    card = load_action_policy(outcome.policy).card
+    assert tuple(card["observation"]) == VECTORS
+    session = TASK.open(program("hash_table.c"))
+    reference = session.measure("loaded-bytes")
+    assert session.answer(answers_of(outcome.policy, TASK))
+    ratio = outcome.best.metrics["validation/ratio"]
+    assert ratio == pytest.approx(reference / session.measure("loaded-bytes"))
+    with pytest.raises(InputError, match=r"not a training program, so the vectors .* are unknown"):
+        trained(
+            small("inlining-credit", *changes, f"algorithm.tried={json.dumps([str(other_table(tmp_path))])}"),
+            tmp_path / "other",
+        )
+    with pytest.raises(InputError, match="'graph' is observed, which tables of decisions do not have"):
+        trained(small("inlining-credit", 'environment.observation="graph"'), tmp_path / "graph")
+
+
+def other_table(folder: Path) -> Path:
+    """Return a file of the decisions of a program that is not trained on."""
+    path = folder / "other.jsonl"
+    path.write_text(f"{replace(decide(PROBLEM, trying=Trying(most=1)), digest='0' * 32).to_json()}\n")
+    return path
+
+
 def test_untried_questions_are_as_if_both_answers_cost_the_same() -> None:
     table = decide(PROBLEM, trying=Trying(most=4))
     data = judged([table], 0.5)
     both = with_untried(data, [table], FittingConfig(margin=0.5, untried=1.5), seed=0)
     assert (len(data), len(both)) == (4, 10)
     assert both.gains[:4].tolist() == data.gains.tolist()
-    left = {tuple(row[:38]): row[WOULD] for row in table.rows[~table.tried]}
-    for features, gain in zip(both.features[4:], both.gains[4:], strict=True):
-        assert gain == 0.5 * (2 * left[tuple(features)] - 1)
+    left = {tuple(row) for row in table.rows[~table.tried]}
+    for row, gain in zip(both.rows[4:], both.gains[4:], strict=True):
+        assert tuple(row) in left
+        assert gain == 0.5 * (2 * row[WOULD] - 1)
 
 
 def test_demonstrations_have_the_compiler_s_own_answers_too() -> None:

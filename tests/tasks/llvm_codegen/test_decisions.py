@@ -12,6 +12,7 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.modules.module import object_sizes
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.programs import load_program
@@ -102,6 +103,27 @@ def test_priorities_hold_in_one_function() -> None:
     assert len({found["many"] for found in sizes.values()}) > 2
     assert all(found == stock | {"many": found["many"]} for found in sizes.values())
     assert any(text_of(decided(module(), f"many: noise({seed})")) != stock for seed in range(8))
+
+
+def test_an_order_is_a_linear_function_of_a_live_range() -> None:
+    """Only the direction of the weights counts; another order gives other code, in that function only."""
+    session = open_program(module())
+    linear = {"": ((), 0, 0, True), "many": ((), 3, 0, True)}  # Priority::linear in native/decisions.h
+
+    def code(*weights: float) -> bytes:
+        back_end = plain_back_end(session.opened.options)
+        return _native.generate_code(session.opened.module, back_end, linear, order=weights).object
+
+    assert _native.order_feature_names() == ["llvms_place", "li_size", "weight", "uses"]
+    assert code(1, 0, 0, 0) == code(7, 0, 0, 0)
+    assert code(0, 0, 0, 0) == session.object_code()  # without a weight, LLVM's order
+    found = dict(object_sizes(code(0, 0, -1, 0), session.opened.module).functions)
+    stock = text_of(session)
+    assert found != stock
+    assert found == stock | {"many": found["many"]}
+    for wrong in ((1.0,), (1.0, 0.0, 0.0, float("nan"))):
+        with pytest.raises(_native.InputError, match="order: expected 4 finite weights"):
+            code(*wrong)
 
 
 def test_entries_of_the_program_hold_for_functions_without_entries() -> None:

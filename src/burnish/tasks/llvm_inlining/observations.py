@@ -5,6 +5,7 @@ from __future__ import annotations
 from burnish import _native
 from burnish.core.objective import Observation
 from burnish.llvm.modules.observations import OBSERVATIONS as OF_MODULES
+from burnish.llvm.representations.ir2vec import DIMENSION
 
 FEATURES = tuple(_native.inlining_feature_names())
 """LLVM's names of the features of a call (llvm/Analysis/InlineModelFeatureMaps.h)."""
@@ -19,6 +20,9 @@ LOW = float(-(2**31))  # features may be negative: a bonus is a negative cost
 QUESTION = "question"
 INLINING_FEATURES = "inlining-features"
 HEURISTIC_ANSWER = "heuristic"
+CALLEE_VECTOR = "callee-ir2vec"
+CALLER_VECTOR = "caller-ir2vec"
+QUESTION_VECTORS = "question-ir2vec"
 QUESTIONS = "questions"
 QUESTION_SITES = "question-sites"
 
@@ -39,6 +43,16 @@ OF_QUESTIONS: dict[str, Observation] = {
             low=LOW,
             columns=("asked", *HEURISTIC),
         ),
+        *(
+            Observation(
+                name,
+                f"The {function}'s symbolic vector of IR2Vec, as its body is now; zeros without a question",
+                shape=(DIMENSION,),
+                dtype="float32",
+                low=float("-inf"),
+            )
+            for name, function in ((CALLEE_VECTOR, "callee"), (CALLER_VECTOR, "caller"))
+        ),
         Observation(QUESTION, "The site of the question", kind="text"),
         Observation(
             QUESTIONS,
@@ -49,9 +63,19 @@ OF_QUESTIONS: dict[str, Observation] = {
             low=LOW,
             columns=(*ROW, "answered"),
         ),
+        Observation(
+            QUESTION_VECTORS,
+            "The vectors of these questions' callees, each followed by the caller's",
+            kind="sequence",
+            shape=(2 * DIMENSION,),
+            dtype="float32",
+            low=float("-inf"),
+        ),
         Observation(QUESTION_SITES, "The sites of these questions, one a line", kind="text"),
     )
 }
+VECTORS = (CALLEE_VECTOR, CALLER_VECTOR, QUESTION_VECTORS)
+"""The observations for which LLVM computes vectors at each question."""
 OF_RESULT = tuple(name for name in OF_MODULES if name != "trace")
 """The observations of llvm_passes, for the module that the answers and the heuristic lead to."""
 

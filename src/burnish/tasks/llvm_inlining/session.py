@@ -23,11 +23,14 @@ from burnish.core.view import Mask, Observed
 from burnish.llvm.modules.origin import Options as ModuleOptions
 from burnish.llvm.modules.session import ModuleSession, open_baseline
 from burnish.llvm.modules.session import open_session as open_module
+from burnish.llvm.representations.ir2vec import DIMENSION, SeedVectors, Vectors, shipped_seed_vectors
 from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE, LEAVE
 from burnish.tasks.llvm_inlining.networks import network_of
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import (
+    CALLEE_VECTOR,
+    CALLER_VECTOR,
     ESTIMATE,
     FEATURES,
     HEURISTIC_ANSWER,
@@ -37,8 +40,10 @@ from burnish.tasks.llvm_inlining.observations import (
     OF_QUESTIONS,
     QUESTION,
     QUESTION_SITES,
+    QUESTION_VECTORS,
     ROW,
     THRESHOLD,
+    VECTORS,
     WOULD,
 )
 
@@ -58,6 +63,7 @@ class InlinedModule:
     state: ModuleSession  # measures and observes the module
     places: dict[str, int]  # site -> index of its row, in LLVM's order
     rows: NDArray[np.int64]  # [N, 43]
+    vectors: Vectors | None  # [N, 150]: the callee's, then the caller's; None if they were not computed
 
     @property
     def sites(self) -> Iterable[str]:
@@ -72,12 +78,25 @@ class InlinedModule:
         found: Row = self.rows[self.places[site]]
         return found
 
+    def vectors_at(self, site: str) -> Vectors:
+        """Return the vectors of a question's callee and caller: float32[150]."""
+        assert self.vectors is not None
+        found: Vectors = self.vectors[self.places[site]]
+        return found
+
 
 class RunningCompile:
     """A running compile with answers; see native/inlining.h. If LLVM fails, methods raise CompilerCrash."""
 
-    def __init__(self, module: _native.Module, level: str, answers: Mapping[str, bool]) -> None:
-        self._inlining: _native.Inlining | None = _native.Inlining(module, level, dict(answers))
+    def __init__(
+        self,
+        module: _native.Module,
+        level: str,
+        answers: Mapping[str, bool],
+        seed_vectors: SeedVectors | None = None,
+    ) -> None:
+        self._inlining: _native.Inlining | None = _native.Inlining(module, level, dict(answers), seed_vectors)
+        self._has_vectors = seed_vectors is not None
         self._places: dict[str, int] = {}
 
     @property
@@ -122,10 +141,20 @@ class RunningCompile:
         found: Row = self._going.rows(self._places[site])[0]
         return found
 
-    def finish(self) -> tuple[_native.Module, dict[str, int], NDArray[np.int64]]:
-        """Continue to the end and return (module, places, rows); the heuristic answers open questions."""
+    def vectors_at(self, site: str) -> Vectors:
+        """Return the vectors of a question's callee and caller: float32[150]."""
+        found: Vectors = self._going.vectors(self._places[site])[0]
+        return found
+
+    def finish(self) -> tuple[_native.Module, dict[str, int], NDArray[np.int64], Vectors | None]:
+        """Continue to the end; the heuristic answers open questions.
+
+        Returns:
+            module, places, rows and vectors: see InlinedModule.
+        """
         self._go(self._going.finish)
-        found = self._going.take(), self._places, self._going.rows()
+        vectors = self._going.vectors() if self._has_vectors else None
+        found = self._going.take(), self._places, self._going.rows(), vectors
         self.drop()
         return found
 
@@ -161,6 +190,20 @@ class Compiles:
         self._most = min(MOST, max(FEWEST, KEPT_INSTRUCTIONS // size))
         self._finished: Recent[Answers, InlinedModule] = Recent(self._most)
         self._running: deque[weakref.ref[RunningCompile]] = deque()
+        self._seed_vectors: SeedVectors | None = None
+
+    @property
+    def have_vectors(self) -> bool:
+        """True if the compiles compute vectors at each question."""
+        return self._seed_vectors is not None
+
+    def compute_vectors(self) -> None:
+        """Compute vectors at each question from now on; drop all compiles without them."""
+        self._seed_vectors = shipped_seed_vectors()
+        self._finished = Recent(self._most)
+        for found in self._running:
+            if one := found():
+                one.drop()
 
     @property
     def opened(self) -> _native.Module:
@@ -177,7 +220,7 @@ class Compiles:
         for found in alive[: max(0, len(alive) - self._most + 1)]:
             if one := found():
                 one.drop()
-        compile_ = RunningCompile(self.opened, self._opened.options.level, answers)
+        compile_ = RunningCompile(self.opened, self._opened.options.level, answers, self._seed_vectors)
         self._running = deque([*alive[-self._most + 1 :], weakref.ref(compile_)])
         return compile_
 
@@ -205,10 +248,10 @@ class Compiles:
         return self._opened.options
 
     def _result(self, compile_: RunningCompile) -> InlinedModule:
-        module, places, rows = compile_.finish()
+        module, places, rows, vectors = compile_.finish()
         opened = self._opened
         state = ModuleSession(module, opened.options, opened.origin, self._stopwatch)
-        return InlinedModule(state, places, rows)
+        return InlinedModule(state, places, rows, vectors)
 
 
 @dataclass(frozen=True)
@@ -308,11 +351,20 @@ class InliningSession(Session):
             raise UnknownName.among("observation", space, OBSERVATIONS)
         if space not in OF_QUESTIONS:
             return self._state().observe(space)
+        if space in VECTORS and not self.compiles.have_vectors:
+            self.compiles.compute_vectors()
         if space == QUESTION:
             return self.question()
         if space in (INLINING_FEATURES, HEURISTIC_ANSWER):
             return self._observe_question(space)
+        if space in (CALLEE_VECTOR, CALLER_VECTOR):
+            site = self.question()
+            both = self._current().vectors_at(site) if site else np.zeros(2 * DIMENSION, dtype=np.float32)
+            return (both[:DIMENSION] if space == CALLEE_VECTOR else both[DIMENSION:]).copy()
         compiled = self.compiled()
+        if space == QUESTION_VECTORS:
+            assert compiled.vectors is not None
+            return compiled.vectors
         if space == QUESTION_SITES:
             return "\n".join(compiled.sites)
         answered = np.array([[site in self.answers] for site in compiled.sites], dtype=np.int64)

@@ -38,9 +38,9 @@ def table() -> Decisions:
     return decide(Problem(TASK, program("classes.cpp")), trying=Trying(most=0))
 
 
-def seen_in_play(source: Program) -> list[dict[str, Any]]:
+def seen_in_play(source: Program, observation: tuple[str, ...] = BOTH) -> list[dict[str, Any]]:
     """Return what an environment shows where it is told what the heuristic says."""
-    env = Env(TASK, [source], observation=BOTH, objective="loaded-bytes")
+    env = Env(TASK, [source], observation=observation, objective="loaded-bytes")
     observed, info = env.reset(seed=0)
     seen = []
     while info["mask"].any():
@@ -59,6 +59,16 @@ def test_they_are_what_an_environment_shows_where_the_heuristic_answers() -> Non
         assert {name: one[name].tolist() for name in BOTH} == {name: other[name].tolist() for name in BOTH}
     features = default_observations(TASK, sources, "inlining-features", most=20)
     assert [row.tolist() for row in features] == [row["inlining-features"].tolist() for row in expected[:20]]
+
+
+def test_vectors_are_what_an_environment_shows_too() -> None:
+    source, names = program("hash_table.c"), (*BOTH, "callee-ir2vec")
+    expected = seen_in_play(source, names)
+    found = default_observations(TASK, [source], names, most=1000)
+    assert len(found) == len(expected) > 4
+    for one, other in zip(found, expected, strict=True):
+        assert {name: one[name].tolist() for name in names} == {name: other[name].tolist() for name in names}
+        assert one["callee-ir2vec"].any()
 
 
 def test_tables_have_them_too(table: Decisions, tmp_path: Path) -> None:

@@ -22,23 +22,33 @@ from numpy.typing import NDArray
 
 from burnish.core.decoding import json_object
 from burnish.core.errors import InputError
+from burnish.core.session import Session
 from burnish.core.trace import Trace, split_entry
+from burnish.llvm.representations.ir2vec import DIMENSION
 from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.problem import Problem
 from burnish.search.space import Batch
 from burnish.tasks.llvm_inlining.observations import (
+    CALLEE_VECTOR,
+    CALLER_VECTOR,
     FEATURES,
     HEURISTIC_ANSWER,
     INLINED,
     INLINING_FEATURES,
     QUESTION_SITES,
+    QUESTION_VECTORS,
     QUESTIONS,
     ROW,
     WOULD,
 )
+from burnish.workers.sandbox import Sandbox
 
 Observed = str | tuple[str, ...]
 """The name of an environment's observation, or the names in its dict of observations."""
+WITH_VECTORS = len(ROW) + 2 * DIMENSION
+"""The columns of a question's row with the vectors of its callee and caller."""
+Rows = NDArray[Any]  # int64, or float64 with the vectors
+"""Questions as rows [N, 43], by the columns ROW of the observations, or with their vectors [N, 193]."""
 
 
 @dataclass(frozen=True)
@@ -160,18 +170,36 @@ def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
         yield split_entry(entry)[0], tuple(text for text in trace if text != entry)
 
 
-def observations_of(rows: NDArray[np.int64] | NDArray[np.float64], observation: Observed) -> list[Any]:
-    """Return an environment's observations at N questions, from their rows [N, 43].
+def sees_vectors(observation: Observed) -> bool:
+    """Return whether an observation has the vector of the callee or of the caller."""
+    return not {CALLEE_VECTOR, CALLER_VECTOR}.isdisjoint(_names(observation))
+
+
+def rows_of(session: Session | Sandbox, observation: Observed) -> Rows:
+    """Return the rows of all questions, with the vectors if the observation has one."""
+    rows = np.asarray(session.observe(QUESTIONS), dtype=np.int64)[:, : len(ROW)]
+    return (
+        np.hstack([rows, np.asarray(session.observe(QUESTION_VECTORS))])
+        if sees_vectors(observation)
+        else rows
+    )
+
+
+def observations_of(rows: Rows, observation: Observed) -> list[Any]:
+    """Return an environment's observations at N questions, from their rows.
 
     Raises:
-        InputError: tables of decisions lack the observation.
+        InputError: the rows lack the observation.
     """
     asked = np.ones((len(rows), 1), dtype=np.int64)
     parts = {
         INLINING_FEATURES: rows[:, : len(FEATURES)],
         HEURISTIC_ANSWER: np.hstack([asked, rows[:, WOULD:INLINED]]),
     }
-    names = (observation,) if isinstance(observation, str) else observation
+    if rows.shape[1] > len(ROW):
+        callees, callers = np.hsplit(rows[:, len(ROW) :], [DIMENSION])
+        parts |= {CALLEE_VECTOR: callees, CALLER_VECTOR: callers}
+    names = _names(observation)
     if unknown := [name for name in names if name not in parts]:
         raise InputError(
             f"{unknown[0]!r} is observed, which tables of decisions do not have; they have {', '.join(parts)}"
@@ -179,3 +207,7 @@ def observations_of(rows: NDArray[np.int64] | NDArray[np.float64], observation: 
     if isinstance(observation, str):
         return list(parts[observation])
     return [{name: parts[name][i] for name in names} for i in range(len(rows))]
+
+
+def _names(observation: Observed) -> tuple[str, ...]:
+    return (observation,) if isinstance(observation, str) else observation

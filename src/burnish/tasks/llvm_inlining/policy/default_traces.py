@@ -25,10 +25,15 @@ from burnish.tasks.llvm_inlining.observations import (
     FEATURES,
     HEURISTIC_ANSWER,
     INLINED,
-    QUESTIONS,
     ROW,
 )
-from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Observed, observations_of
+from burnish.tasks.llvm_inlining.policy.decisions import (
+    Decisions,
+    Observed,
+    Rows,
+    observations_of,
+    rows_of,
+)
 from burnish.tasks.llvm_inlining.policy.vocabulary import NAMES, read_vocabulary
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits, Worker
@@ -47,7 +52,7 @@ def default_observations(
     Args:
         task: llvm_inlining.
         source: The modules; those that do not compile are left out.
-        observation: LLVM's features, the heuristic's answer, or both.
+        observation: LLVM's features, the heuristic's answer, the vectors of callee and caller, or several.
         most: The largest number of questions.
         limits: The limits of the process that compiles.
 
@@ -56,8 +61,8 @@ def default_observations(
     """
     if isinstance(source, Path) and source.is_dir():
         return _of_vocabulary(source, observation)
-    tables = _tables(source) if isinstance(source, Path) else _compiled(task, source, limits)
-    rows: list[NDArray[np.int64]] = []
+    tables = _tables(source) if isinstance(source, Path) else _compiled(task, source, observation, limits)
+    rows: list[Rows] = []
     for table in tables:
         rows.append(table[: most - sum(map(len, rows))])
         if sum(map(len, rows)) >= most:
@@ -117,13 +122,15 @@ def _tables(path: Path) -> Iterator[NDArray[np.int64]]:
             yield one.rows
 
 
-def _compiled(task: Task, programs: Sequence[Program], limits: Limits) -> Iterator[NDArray[np.int64]]:
+def _compiled(
+    task: Task, programs: Sequence[Program], observation: Observed, limits: Limits
+) -> Iterator[Rows]:
     worker = Worker(limits)
     try:
         for program in programs:
             try:
                 session = Sandbox(task.open, program, worker=worker)
-                yield np.asarray(session.observe(QUESTIONS), dtype=np.int64)[:, : len(ROW)]
+                yield rows_of(session, observation)
                 session.close()
             except (CompilerCrash, ProgramError):
                 continue

@@ -24,8 +24,14 @@ from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.mlp import MLP
 from burnish.learning.training.standardize import standardize
 from burnish.policies.arrays import ArraysPolicy
-from burnish.tasks.llvm_inlining.observations import FEATURES, HEURISTIC, INLINED, WOULD
-from burnish.tasks.llvm_inlining.policy.decisions import Decisions, observations_of
+from burnish.tasks.llvm_inlining.observations import (
+    FEATURES,
+    HEURISTIC,
+    INLINED,
+    INLINING_FEATURES,
+    WOULD,
+)
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Observed, Rows, observations_of
 from burnish.tasks.llvm_inlining.policy.features_alone import BOTH, HEURISTIC_WIDTH, on_features_alone
 
 
@@ -53,7 +59,7 @@ class FittingConfig:
 class Judged:
     """N questions, and the gains of inlining there."""
 
-    features: NDArray[np.int64]  # [N, 38]
+    rows: Rows  # of N questions
     gains: NDArray[np.float64]  # [N]: scaled gain of inlining over leaving, with the margin
 
     def __len__(self) -> int:
@@ -73,13 +79,13 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
     # A change is the additional cost of the other answer.
     more = np.where(rows[:, INLINED] == 1, changes, -changes)
     gains = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
-    return Judged(rows[:, : len(FEATURES)], gains)
+    return Judged(rows, gains)
 
 
-def undecided(rows: NDArray[np.int64], margin: float) -> Judged:
-    """Return questions [N, 43] as if both answers cost the same: the margin in the heuristic's favour."""
+def undecided(rows: Rows, margin: float) -> Judged:
+    """Return questions as if both answers cost the same: the margin in the heuristic's favour."""
     gains = np.asarray(margin * (2 * rows[:, WOULD] - 1), dtype=np.float64)
-    return Judged(rows[:, : len(FEATURES)], gains)
+    return Judged(rows, gains)
 
 
 def with_untried(data: Judged, tables: Sequence[Decisions], config: FittingConfig, *, seed: int) -> Judged:
@@ -90,21 +96,23 @@ def with_untried(data: Judged, tables: Sequence[Decisions], config: FittingConfi
     rows = np.concatenate([one.rows[~one.tried] for one in tables])
     drawn = np.random.default_rng(seed).permutation(len(rows))[: int(config.untried * len(data))]
     more = undecided(rows[drawn], config.margin)
-    return Judged(np.concatenate([data.features, more.features]), np.concatenate([data.gains, more.gains]))
+    return Judged(np.concatenate([data.rows, more.rows]), np.concatenate([data.gains, more.gains]))
 
 
-def begin(policy: Policy, rows: NDArray[np.int64], *, seed: int) -> None:
-    """Standardize a new policy's features by questions [N, 43].
+def begin(policy: Policy, rows: Rows, observation: Observed = INLINING_FEATURES, *, seed: int) -> None:
+    """Standardize a new policy's inputs by questions.
 
-    If the first layer has HEURISTIC_WIDTH units, it begins as the one that computes the heuristic's answer: a
-    few thousand questions do not teach a network the heuristic's threshold.
+    If the first layer has HEURISTIC_WIDTH units or more, and the features are the first inputs, these units
+    begin as the layer that computes the heuristic's answer: a few thousand questions do not teach a network
+    the heuristic's threshold. All other inputs and units begin without a say in the second layer.
     """
     encoder = policy.encoder
-    standardize(encoder, list(rows[:, : len(FEATURES)]))
+    standardize(encoder, observations_of(rows, observation))
     if not isinstance(encoder, MLP) or encoder.config.scale != "log1p" or encoder.config.layer_norm:
         return
     first, *rest = encoder.config.hidden
-    if first != HEURISTIC_WIDTH or not rest:
+    leads = observation == INLINING_FEATURES or observation[0] == INLINING_FEATURES
+    if first < HEURISTIC_WIDTH or not rest or not leads:
         return
     with seeded_torch(seed, 0):
         seeing = MLP(replace(encoder.config, hidden=tuple(rest)), len(FEATURES) + 1 + len(HEURISTIC), BOTH)
@@ -113,19 +121,43 @@ def begin(policy: Policy, rows: NDArray[np.int64], *, seed: int) -> None:
     arrays = to_arrays(both, {"observation": list(BOTH)})
     alone = on_features_alone(arrays)
     assert isinstance(alone, ArraysPolicy)
-    policy.load_state_dict(from_arrays(alone), strict=False)
+    state = policy.state_dict()
+    for name, known in from_arrays(alone).items():
+        if name in state:
+            state[name] = _with_leading(state[name], known)
+    policy.load_state_dict(state)
+
+
+def _with_leading(larger: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with a known leading block; known rows of a matrix are 0 elsewhere."""
+    changed = larger.clone()
+    rows = len(known)
+    if known.dim() == 2:
+        changed[:rows] = 0
+        changed[:rows, : known.shape[1]] = known
+    else:
+        changed[:rows] = known
+    return changed
 
 
 class Fitting:
     """A policy, and the state of its fit."""
 
-    def __init__(self, policy: Policy, data: Judged, config: FittingConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        data: Judged,
+        config: FittingConfig,
+        observation: Observed = INLINING_FEATURES,
+        *,
+        seed: int,
+    ) -> None:
         self.policy, self.config, self.seed = policy, config, seed
         self.epochs = 0
         self.optimizer = optimizers.AdamW(
             policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
-        self._batch = policy.collate(list(data.features))
+        self._batch = policy.collate(observations_of(data.rows, observation))
         self._gains = torch.tensor(data.gains, dtype=torch.float32)
 
     def fit(self, epochs: int) -> dict[str, float]:

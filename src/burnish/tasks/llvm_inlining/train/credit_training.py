@@ -12,7 +12,7 @@ import copy
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +37,22 @@ from burnish.policies.answer import answers_of
 from burnish.policies.choose import Actor
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining.observations import (
-    FEATURES,
     INLINED,
     INLINING_FEATURES,
     QUESTION_SITES,
     QUESTIONS,
     WOULD,
 )
-from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
+from burnish.tasks.llvm_inlining.policy.decisions import (
+    WITH_VECTORS,
+    Decisions,
+    Observed,
+    Trying,
+    decide,
+    observations_of,
+    rows_of,
+    sees_vectors,
+)
 from burnish.tasks.llvm_inlining.train.answer_fitting import (
     Fitting,
     FittingConfig,
@@ -53,6 +61,7 @@ from burnish.tasks.llvm_inlining.train.answer_fitting import (
     undecided,
     with_untried,
 )
+from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
 
 DECISIONS = "decisions.jsonl"
@@ -85,6 +94,8 @@ class AnswerValuesTraining(ConfiguredTraining):
         super().__init__(config, of_task="llvm_inlining")
         self.folder, self.note = folder, note
         self.plan = self.plan_of(AnswerValuesPlan)
+        self.observation: Observed = config.environment.observation or INLINING_FEATURES
+        observations_of(np.zeros((0, WITH_VECTORS)), self.observation)  # all that a policy here can observe
         self.choose_programs()
         self.space = ActionSpace(self.task, None, 0)
         self.held, self.left_out = hold_out(
@@ -95,6 +106,12 @@ class AnswerValuesTraining(ConfiguredTraining):
             if not Path(name).exists():
                 raise InputError(f"{config.name}: algorithm.tried: {name}: there is no such file")
             self.before += read_json_lines(Path(name), Decisions.from_json, appended=True)
+        known = {program.digest for program in self.programs} if sees_vectors(self.observation) else set()
+        if lost := [one.program for one in self.before if known and one.digest not in known]:
+            raise InputError(
+                f"{config.name}: algorithm.tried: {lost[0]} is not a training program, so the vectors of its "
+                "questions are unknown; add the program, or observe only inlining-features"
+            )
         self.done = 0  # number of finished modules, of all passes
         self.fits = 0  # number of finished fits: one ends each pass
         self.steps = 0  # number of tried answers
@@ -139,7 +156,7 @@ class AnswerValuesTraining(ConfiguredTraining):
         return Env(
             self.task,
             programs,
-            observation=INLINING_FEATURES,
+            observation=self.observation,
             objective=self.objective,
             order="cycle",
             limits=self.limits,
@@ -178,10 +195,12 @@ class AnswerValuesTraining(ConfiguredTraining):
 
     def describe(self) -> dict[str, Any]:
         """Return a policy's description for its card, without its actions and results."""
+        seen = self.observation
+        columns = self.task.observation(seen).columns if isinstance(seen, str) else ()
         return {
             **self.described(),
-            "observation": INLINING_FEATURES,
-            "columns": list(FEATURES),
+            "observation": seen if isinstance(seen, str) else list(seen),
+            **({"columns": list(columns)} if columns else {}),
             "reward": "log",
             "sites": 0,
             "max_steps": None,
@@ -227,7 +246,7 @@ class AnswerValuesTraining(ConfiguredTraining):
 
     def _new_policy(self) -> Policy:
         with seeded_torch(self.config.run.seed, 0):
-            encoder = build_encoder(self.config.network, self.task, INLINING_FEATURES)
+            encoder = build_encoder(self.config.network, self.task, self.observation)
             return Policy(encoder, self.task.actions, critic="none")
 
     def _fitting(self) -> Fitting:
@@ -235,14 +254,29 @@ class AnswerValuesTraining(ConfiguredTraining):
         if self.fitting is None:
             tables = {(one.digest, one.trace): one for one in [*self.before, *self._tried()]}
             held = {item.program.digest for item in self.held}
-            used = [one for one in tables.values() if one.digest not in held]
+            used = [self._seen(one) for one in tables.values() if one.digest not in held]
             plan, seed = self.plan.fit, self.config.run.seed
             data = with_untried(judged(used, plan.margin), used, plan, seed=seed)
             if self.policy is None:
                 asked = np.concatenate([one.rows for one in used if not one.trace])
                 self.policy = self._new_policy()
-                begin(self.policy, asked, seed=seed)
+                begin(self.policy, asked, self.observation, seed=seed)
                 if plan.warm_epochs:
-                    Fitting(self.policy, undecided(asked, plan.margin), plan, seed=seed).fit(plan.warm_epochs)
-            self.fitting = Fitting(self.policy, data, plan, seed=seed)
+                    start = undecided(asked, plan.margin)
+                    Fitting(self.policy, start, plan, self.observation, seed=seed).fit(plan.warm_epochs)
+            self.fitting = Fitting(self.policy, data, plan, self.observation, seed=seed)
         return self.fitting
+
+    def _seen(self, table: Decisions) -> Decisions:
+        """Return a table; if the policy observes vectors, compile once more for those of its questions."""
+        if not sees_vectors(self.observation):
+            return table
+        program = next(program for program in self.programs if program.digest == table.digest)
+        self.note(f"computing vectors: {table.program}")
+        with closing(Worker(self.limits)) as worker:
+            session = Sandbox(self.task.open, program, worker=worker)
+            session.replay(table.trace)
+            rows = rows_of(session, self.observation)
+            places = {site: i for i, site in enumerate(str(session.observe(QUESTION_SITES)).split("\n"))}
+            session.close()
+        return replace(table, rows=rows[[places[site] for site in table.sites]])
