@@ -34,9 +34,7 @@ std::vector<Function *> defined(const Module &module) {
   return found;
 }
 
-[[noreturn]] void of_another(const std::string &what) {
-  throw InputError("the profile is of another module: " + what);
-}
+[[noreturn]] void of_another(const std::string &what) { throw InputError("the profile is of another module: " + what); }
 
 } // namespace
 
