@@ -5,7 +5,8 @@
 Each set of decisions is tried at all functions of programs of the train split, after the passes that a short
 search finds. A set's gain at a function counts if the function is expected to be slower by no more than
 --slowdown. Each round keeps the sets with the largest joint gain, where each function takes its best set, and
-adds variations of them. At the end, decisions that a set does not need are removed from it.
+adds variations of them. At the end, decisions that a set does not need are removed from it. --from-shipped
+begins with the present SUFFIXES, each also with every learned order, instead of single decisions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,18 +35,22 @@ from burnish.policies import find as policies
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.search.stages import stage_after
-from burnish.tasks.llvm_codegen.actions import ACTIONS, PASSES
-from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS
+from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, PASSES, PRIORITIES
+from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
 OBJECTIVE = within_limits("loaded-bytes", SPEED_LIMIT, 1.0)
 OF_A_PROJECT = 4  # programs at most
 LEAST_BYTES = 24  # size above which a function is considered
-SEEDS = 8  # of each order of allocation
+SEEDS = 8  # of each random order of allocation
 PARENTS = 20
 BATCH = 24  # new sets in a round
 NEEDED = 0.995  # share of the joint gain that must remain when decisions are removed
+_ORDERS = (  # of allocation
+    *(f"{kind}({seed})" for kind in ("allocate", "noise") for seed in range(SEEDS)),
+    *(f"order({number})" for number in range(len(ORDERS))),
+)
 LEAST_WORTH = 0.02  # per cent: the least prior gain of an action, also of unknown ones
 
 Floats = NDArray[np.float64]
@@ -93,11 +98,10 @@ class Measured:
         return np.where(slower, 0.0, saved.clip(0))
 
 
-def evolve(measured: Measured, rounds: int, size: int, seed: int) -> list[Trace]:
-    """Return the sets with the largest joint gain, the best first."""
+def evolve(measured: Measured, pool: Iterable[Trace], rounds: int, size: int, seed: int) -> list[Trace]:
+    """Return the sets with the largest joint gain, the best first; `pool` has those of the first round."""
     rng = np.random.default_rng(seed)
-    pool: dict[Trace, None] = {(text,): None for text in PRIOR_GAINS if not _is_order(text)}
-    pool |= {("allocate(0)",): None, ("noise(0)",): None}
+    pool = dict.fromkeys(pool)
     for number in range(rounds + 1):
         sets = list(pool)
         rows, added = greedy_cover(measured.gains(sets), size)
@@ -140,7 +144,7 @@ def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
                 decisions.discard(sorted(decisions)[rng.integers(len(decisions))])
             elif edit < 0.45:
                 decisions = {text for text in decisions if not _is_order(text)}
-                decisions.add(f"{('allocate', 'noise')[rng.integers(2)]}({rng.integers(SEEDS)})")
+                decisions.add(_ORDERS[rng.integers(len(_ORDERS))])
             else:
                 decisions.add(skips[rng.choice(len(skips), p=likely / likely.sum())])
     orders = [text for text in ACTIONS if text in decisions and _is_order(text)]
@@ -148,7 +152,21 @@ def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
 
 
 def _is_order(text: str) -> bool:
-    return text.startswith(("allocate", "noise"))
+    return text.partition("(")[0] in PRIORITIES
+
+
+def _single() -> Iterator[Trace]:
+    """Yield single decisions, and of each kind of order only the first."""
+    yield from ((text,) for text in PRIOR_GAINS if not _is_order(text))
+    yield from ((f"{kind}(0)",) for kind in PRIORITIES)
+
+
+def _shipped() -> Iterator[Trace]:
+    """Yield the sets in SUFFIXES, each also with every learned order."""
+    for decisions in SUFFIXES:
+        yield decisions
+        skips = [text for text in decisions if not _is_order(text)]
+        yield from ((*skips, f"order({number})") for number in range(len(ORDERS)))
 
 
 def _behind_passes(program: Program) -> Session:
@@ -187,12 +205,14 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=70)
     parser.add_argument("--most", type=int, default=4000, help="instructions of a program")
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--from-shipped", action="store_true", help="begin with SUFFIXES and learned orders")
     parser.add_argument("--size", type=int, default=16, help="sets that are kept")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     measured = Measured(_programs(options), options.slowdown)
-    sets = shortened(measured, evolve(measured, options.rounds, options.size, options.seed))
+    pool = _shipped() if options.from_shipped else _single()
+    sets = shortened(measured, evolve(measured, pool, options.rounds, options.size, options.seed))
     rows, added = greedy_cover(measured.gains(sets), len(sets))
     Console(stderr=True).print(f"together {100 * sum(added):.2f} % of loaded bytes", highlight=False)
     json.dump([[*sets[row]] for row in rows], sys.stdout, indent=1)

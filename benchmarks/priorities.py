@@ -1,6 +1,6 @@
 """Learned orders of the register allocator's live ranges against random ones, at equal code generations.
 
-    python benchmarks/priorities.py --out FOLDER         # rows.jsonl, table.txt
+    python benchmarks/priorities.py --out FOLDER [--level Oz]        # rows.jsonl, table.txt
 
 An order is a linear function of four features of a live range: LLVM's own priority, and MLGO's li_size and
 weight (regalloc_priority; its stage is the class, which always comes first), and the number of uses. Half
@@ -27,11 +27,10 @@ from burnish.evaluation.intervals import bootstrap_interval
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.modules.module import object_sizes
 from burnish.llvm.run.block_counts import block_counts
-from burnish.tasks.llvm_codegen.actions import NOISY, RANDOM, SEEDS
+from burnish.tasks.llvm_codegen.actions import LINEAR, NOISY, RANDOM, SEEDS
 from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 
-LINEAR = 3  # Priority::linear in native/decisions.h
 SIZES = (1, 2, 4, 8, 16)  # of tables
 CONFIDENCE = 0.95
 STEP = 0.4  # deviation of a perturbation; the weights have length 1
@@ -62,7 +61,7 @@ class Kernel:
                 {"": ((), priority, seed, True)},
                 scores=True,
                 counts=self.counts,
-                order=weights,
+                orders=[weights],
             )
             sizes = object_sizes(made.object, self.module).functions
             self.known[order] = {SPILLS: dict(made.counted_scores), BYTES: dict(sizes)}
@@ -78,10 +77,10 @@ class Kernel:
         return math.log(self.best((LLVMS, *orders), measure) / self.best((LLVMS,), measure))
 
 
-def opened(name: str) -> Kernel:
-    """Return a kernel before code generation at -O2, with the counts of a run."""
+def opened(name: str, level: str) -> Kernel:
+    """Return a kernel before code generation at a level, with the counts of a run."""
     program = load_kernel(name, ["small"])
-    session = open_program(program, CodegenOptions(pipeline="O2"))
+    session = open_program(program, CodegenOptions(pipeline=level))
     assert program.workload
     counts = block_counts(session.opened.module, session.opened.stopwatch().workload)
     return Kernel(name, session.opened.module, counts, plain_back_end(session.opened.options))
@@ -134,18 +133,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--level", default="O2", help="clang's level: O2 by default")
     parser.add_argument("--kernels", type=int, default=50)
     parser.add_argument("--steps", type=int, default=12, help="of evolution: five functions each")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    kernels = [opened(name) for name in kernel_names()[: options.kernels]]
+    kernels = [opened(name, options.level) for name in kernel_names()[: options.kernels]]
     training, held_out = kernels[::2], kernels[1::2]
     lines, rows = [], []
     for measure in (SPILLS, BYTES):
         table = learned(training, measure, options.steps, np.random.default_rng(0))
         alone = [_alone(one, table[0], measure) for one in held_out]
         lines += [
-            f"{measure}, {len(held_out)} kernels that were not learned from; first function {table[0][2]}",
+            f"{measure}, {len(held_out)} kernels that were not learned from, -{options.level}",
+            *(f"  function {number}: {weights}" for number, (_, _, weights) in enumerate(table)),
             f"  the first function everywhere: {summary(alone)}",
         ]
         families = {

@@ -41,13 +41,15 @@ template <class Choice> Choice choice(const char *name, int number, Choice last)
   return static_cast<Choice>(number);
 }
 
-Decisions decisions(const ByFunction &given, int outline, const std::vector<double> &order) {
+Decisions decisions(const ByFunction &given, int outline, const std::vector<std::vector<double>> &orders) {
   Decisions found;
   found.outline = choice("outline", outline, Outline::anywhere);
-  if (order.size() != order_features ||
-      !std::all_of(order.begin(), order.end(), [](double w) { return std::isfinite(w); }))
-    throw InputError("order: expected " + std::to_string(order_features) + " finite weights");
-  std::copy(order.begin(), order.end(), found.order.begin());
+  for (const auto &order : orders) {
+    if (order.size() != order_features ||
+        !std::all_of(order.begin(), order.end(), [](double w) { return std::isfinite(w); }))
+      throw InputError("orders: expected " + std::to_string(order_features) + " finite weights");
+    std::copy(order.begin(), order.end(), found.orders.emplace_back().begin());
+  }
   for (auto [name, value] : given) {
     std::string function = encoded(name);
     FunctionDecisions &one = function.empty() ? found.others : found.functions[function];
@@ -57,6 +59,8 @@ Decisions decisions(const ByFunction &given, int outline, const std::vector<doub
     one.priority = choice("priority", nb::cast<int>(tuple[1]), Priority::linear);
     one.seed = nb::cast<uint64_t>(tuple[2]);
     one.evicts = nb::cast<bool>(tuple[3]);
+    if (one.priority == Priority::linear && one.seed >= found.orders.size())
+      throw InputError("order " + std::to_string(one.seed) + " of " + std::to_string(found.orders.size()));
   }
   return found;
 }
@@ -101,8 +105,9 @@ struct WithLog : Generated {
 
 WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, int outline, bool scores,
                       bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log,
-                      const std::optional<Counts> &counts, bool like_stock, const std::vector<double> &order) {
-  Decisions found = decisions(given, outline, order);
+                      const std::optional<Counts> &counts, bool like_stock,
+                      const std::vector<std::vector<double>> &orders) {
+  Decisions found = decisions(given, outline, orders);
   std::optional<Asked> asked;
   std::optional<NetworkEvictions> network;
   EvictionPolicy *policy = nullptr;
@@ -200,7 +205,7 @@ void bind_codegen(nb::module_ &m) {
                            "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))]] | None"));
   m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = 0, "scores"_a = false,
         "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
-        "counts"_a = nb::none(), "like_stock"_a = false, "order"_a = std::vector<double>{1, 0, 0, 0},
+        "counts"_a = nb::none(), "like_stock"_a = false, "orders"_a = std::vector<std::vector<double>>(),
         nb::sig(
             "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
             "collections.abc.Sequence[str], int, int, bool]], outline: int = 0, scores: bool = False, "
@@ -208,8 +213,8 @@ void bind_codegen(nb::module_ &m) {
             "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
             "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "
             "counts: typing.Annotated[numpy.typing.NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', "
-            "writable=False)] | None = None, like_stock: bool = False, order: collections.abc.Sequence[float] = "
-            "(1, 0, 0, 0)) -> Generated"));
+            "writable=False)] | None = None, like_stock: bool = False, "
+            "orders: collections.abc.Sequence[collections.abc.Sequence[float]] = ()) -> Generated"));
   m.def("order_feature_names", &order_feature_names);
   m.def("eviction_input_names", &eviction_input_names);
   m.def("counting", &counting, "module"_a, "path"_a, nb::call_guard<nb::gil_scoped_release>());

@@ -46,10 +46,10 @@ constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of Defaul
 class Priorities final : public RegAllocPriorityAdvisor {
 public:
   Priorities(const MachineFunction &function, const RAGreedy &allocator, SlotIndexes &indexes,
-             const FunctionDecisions &decisions, const OrderWeights &weights)
+             const FunctionDecisions &decisions, const std::vector<OrderWeights> &orders)
       : RegAllocPriorityAdvisor(function, allocator, &indexes),
         llvm(std::make_unique<DefaultPriorityAdvisor>(function, allocator, &indexes)), decisions(decisions),
-        weights(weights) {}
+        orders(orders) {}
 
   unsigned getPriority(const LiveInterval &range) const override {
     const RegAllocPriorityAdvisor &stock = *llvm; // in DefaultPriorityAdvisor it is private
@@ -57,7 +57,7 @@ public:
     if (decisions.priority == Priority::llvm)
       return priority;
     if (decisions.priority == Priority::linear)
-      return (priority & CLASS_BITS) | linear(range, priority & SIZE_BITS);
+      return (priority & CLASS_BITS) | linear(orders.at(decisions.seed), range, priority & SIZE_BITS);
     uint32_t chance = mixed(mixed(decisions.seed) ^ range.reg().virtRegIndex()) >> 40; // 24 bits
     uint64_t size = priority & SIZE_BITS;
     uint64_t place = decisions.priority == Priority::random ? chance : (size * ((1 << 23) + chance)) >> 24;
@@ -67,10 +67,10 @@ public:
 private:
   std::unique_ptr<RegAllocPriorityAdvisor> llvm;
   const FunctionDecisions &decisions;
-  const OrderWeights &weights;
+  const std::vector<OrderWeights> &orders;
 
   // Returns the weighted sum of the features, as a number of 24 bits; the sum of the weights' magnitudes is its scale.
-  uint32_t linear(const LiveInterval &range, uint32_t place) const {
+  uint32_t linear(const OrderWeights &weights, const LiveInterval &range, uint32_t place) const {
     double uses = std::distance(MRI->use_nodbg_begin(range.reg()), MRI->use_nodbg_end());
     OrderWeights features{double(place), double(range.getSize()), 1000.0 * range.weight(), uses};
     double sum = 0, scale = 0;
@@ -96,7 +96,7 @@ public:
   std::unique_ptr<RegAllocPriorityAdvisor> getAdvisor(const MachineFunction &function, const RAGreedy &allocator,
                                                       SlotIndexes &indexes) override {
     return std::make_unique<Priorities>(function, allocator, indexes, decisions_of(decisions, function.getName()),
-                                        decisions.order);
+                                        decisions.orders);
   }
 
 private:

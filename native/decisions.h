@@ -29,7 +29,7 @@ using OrderWeights = std::array<double, order_features>;
 struct FunctionDecisions {
   std::set<std::string> skipped; // optional passes, by their names in LLVM's OptPassGate
   Priority priority = Priority::llvm;
-  uint64_t seed = 0;  // of the priority
+  uint64_t seed = 0;  // of a random or noisy priority; of a linear one, the number of its weights in Decisions::orders
   bool evicts = true; // whether the request's policy chooses the evictions, if there is a policy
 };
 
@@ -37,8 +37,8 @@ struct FunctionDecisions {
 struct Decisions {
   FunctionDecisions others; // for functions that are not in `functions`
   std::unordered_map<std::string, FunctionDecisions> functions;
-  Outline outline = Outline::none; // by the machine outliner
-  OrderWeights order{1};           // for Priority::linear; {1} is nearly LLVM's order
+  Outline outline = Outline::none;  // by the machine outliner
+  std::vector<OrderWeights> orders; // for Priority::linear; {1} is nearly LLVM's order
 };
 
 // Additional inputs and outputs of a code generation.

@@ -31,7 +31,7 @@ BUDGETS: Mapping[str, int] = {
     "schedules.py": 23,
     "search": 2974,
     "tasks": 45,
-    "tasks/llvm_codegen": 2042,
+    "tasks/llvm_codegen": 2057,
     "tasks/llvm_inlining": 2025,
     "tasks/llvm_passes": 157,
     "tasks/loop_nests": 5817,

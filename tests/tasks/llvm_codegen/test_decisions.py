@@ -17,7 +17,7 @@ from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen import PIPELINES, TASK
-from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
+from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, ORDERS, PASSES
 from burnish.tasks.llvm_codegen.evictions import SLOTS
 from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
@@ -112,7 +112,7 @@ def test_an_order_is_a_linear_function_of_a_live_range() -> None:
 
     def code(*weights: float) -> bytes:
         back_end = plain_back_end(session.opened.options)
-        return _native.generate_code(session.opened.module, back_end, linear, order=weights).object
+        return _native.generate_code(session.opened.module, back_end, linear, orders=[weights]).object
 
     assert _native.order_feature_names() == ["llvms_place", "li_size", "weight", "uses"]
     assert code(1, 0, 0, 0) == code(7, 0, 0, 0)
@@ -122,8 +122,20 @@ def test_an_order_is_a_linear_function_of_a_live_range() -> None:
     assert found != stock
     assert found == stock | {"many": found["many"]}
     for wrong in ((1.0,), (1.0, 0.0, 0.0, float("nan"))):
-        with pytest.raises(_native.InputError, match="order: expected 4 finite weights"):
+        with pytest.raises(_native.InputError, match="orders: expected 4 finite weights"):
             code(*wrong)
+    with pytest.raises(_native.InputError, match="order 0 of 0"):
+        _native.generate_code(session.opened.module, plain_back_end(session.opened.options), linear)
+
+
+def test_learned_orders_are_actions() -> None:
+    source = module()
+    stock = text_of(decided(source))
+    found = [text_of(decided(source, f"many: order({number})")) for number in range(len(ORDERS))]
+    assert all(one == stock | {"many": one["many"]} for one in found)
+    assert len({one["many"] for one in found}) > 1
+    session = decided(source, "many: noise(2)", "many: order(1)")  # of the orders the last one counts
+    assert session.decisions_of("many").actions() == ("order(1)",)
 
 
 def test_entries_of_the_program_hold_for_functions_without_entries() -> None:

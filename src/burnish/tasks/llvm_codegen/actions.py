@@ -60,6 +60,14 @@ OMITTED: dict[str, str] = {
 }
 
 SEEDS = 16
+ORDERS: tuple[tuple[float, ...], ...] = (
+    # Weights of _native.order_feature_names(), learned from the bytes of 25 kernels at -Oz. Made by
+    # python benchmarks/priorities.py --level Oz --out benchmarks/results/priorities-Oz
+    (-0.370, -0.289, 0.304, 0.829),
+    (0.256, 0.005, 0.483, 0.837),
+    (-0.788, -0.588, -0.060, 0.171),
+    (0.709, 0.238, 0.044, 0.662),
+)
 DEFAULT = "default"
 # Actions on the program, in the order of Outline in native/outlined.h; the last one applied holds.
 OUTLINE = ("outline(seldom)", "outline")
@@ -70,6 +78,7 @@ ACTIONS: tuple[str, ...] = (
     *(f"skip({name})" for name in PASSES),
     *(f"allocate({seed})" for seed in range(SEEDS)),
     *(f"noise({seed})" for seed in range(SEEDS)),
+    *(f"order({number})" for number in range(len(ORDERS))),
 )
 EVICT = "evict"
 """The last action of a task that has a policy of evictions."""
@@ -123,10 +132,12 @@ DESCRIPTIONS: dict[str, str] = {
     **{f"skip({name})": f"Skip the pass that {text}" for name, text in _SKIPPED.items()},
     "allocate": "Allocate registers in a random order; {0} is the seed",
     "noise": "Allocate registers in LLVM's order with noise; {0} is the seed",
+    "order": "Allocate registers in a learned order; {0} is its number",
     EVICT: "Let the policy choose the register allocator's evictions",
 }
 
-RANDOM, NOISY = 1, 2  # values of Priority in native/decisions.h
+RANDOM, NOISY, LINEAR = 1, 2, 3  # values of Priority in native/decisions.h
+PRIORITIES = {"allocate": RANDOM, "noise": NOISY, "order": LINEAR}
 
 
 @dataclass(frozen=True)
@@ -134,8 +145,8 @@ class FunctionDecisions:
     """The decisions on a function, or on all functions without decisions of their own."""
 
     skipped: frozenset[str] = frozenset()  # names from PASSES
-    priority: int = 0  # of register allocation: 0 (LLVM's), RANDOM or NOISY
-    seed: int = 0  # for RANDOM and NOISY
+    priority: int = 0  # of register allocation: 0 (LLVM's), or one of PRIORITIES
+    seed: int = 0  # of RANDOM and NOISY; index in ORDERS
     evicts: bool = False  # whether the task's policy chooses the evictions
 
     def with_action(self, text: str) -> FunctionDecisions:
@@ -146,10 +157,8 @@ class FunctionDecisions:
                 return FunctionDecisions()
             case "skip":
                 return replace(self, skipped=self.skipped | {argument})
-            case "allocate":
-                return replace(self, priority=RANDOM, seed=int(argument))
-            case "noise":
-                return replace(self, priority=NOISY, seed=int(argument))
+            case "allocate" | "noise" | "order":
+                return replace(self, priority=PRIORITIES[name], seed=int(argument))
             case "evict":
                 return replace(self, evicts=True)
         raise ValueError(f"{text!r} is not an action on functions")
@@ -158,7 +167,8 @@ class FunctionDecisions:
         """Return the actions that lead to these decisions, in the order of ACTIONS, then EVICT."""
         chosen = {f"skip({name})" for name in self.skipped}
         if self.priority:
-            chosen.add(f"{'allocate' if self.priority == RANDOM else 'noise'}({self.seed})")
+            name = next(name for name, priority in PRIORITIES.items() if priority == self.priority)
+            chosen.add(f"{name}({self.seed})")
         return tuple(text for text in ACTIONS if text in chosen) + (EVICT,) * self.evicts
 
     def native(self, *, evicts: bool) -> tuple[list[str], int, int, bool]:

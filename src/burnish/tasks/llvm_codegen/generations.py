@@ -18,7 +18,7 @@ from burnish.llvm.modules.module import object_sizes, refusal
 from burnish.llvm.modules.origin import Options, RunTimes
 from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.block_counts import block_counts
-from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
+from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, ORDERS, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_codegen.policy.scorer import load_scorer
 
@@ -208,6 +208,7 @@ class Generations:
                 seed=seed,
                 log_evictions=log,
                 counts=counts,
+                orders=ORDERS,
             )
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
