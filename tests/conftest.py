@@ -64,7 +64,7 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let trainings write an empty picture of their curves: in a small one that takes longer than all else."""
+    """Let trainings write an empty picture of their curves, which in a small one would take longest."""
     monkeypatch.setattr("burnish.learning.training.loop.plot_log", lambda log, picture: picture.touch())
 
 
