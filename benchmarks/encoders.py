@@ -118,7 +118,7 @@ def train(run: Run, seconds: float, runs: Path) -> str:
     if not policy(folder):
         changes = [word for key, value in (EQUAL | own).items() for word in ("--set", f"{key}={value}")]
         burnish("train", "ppo-graph", *changes, "--out", str(folder), "--quiet", capture=True)
-        # An evaluation's methods are told apart by the names of their files.
+        # An evaluation names a method by its policy's file, so each needs a name of its own.
         made = next(path for path in folder.glob("policy.*") if path.suffix in (".npz", ".onnx"))
         shutil.copy(made, runs / f"{folder.name}{made.suffix}")
     return folder.name

@@ -184,7 +184,7 @@ class Agent(nn.Module):
         return found
 
     def mask(self, loops: int, level: int) -> list[bool]:
-        """Return which choices are legal: all exchanges of its loops, inward of a level."""
+        """Return the mask of legal choices: all exchanges of its loops, inward of a level."""
         if self.head == "continuous":
             return []
         return [j < loops and (i > level or (i, j) == (0, 0)) for i, j in self.texts]

@@ -72,7 +72,7 @@ class Restrictions:
         return order | ({INTERCHANGE.name: LEVELS} if self.levels else {})
 
     def allowed(self, taken: Taken, legal: Mask) -> Mask:
-        """Return which of an op's legal actions may follow: bool[n]; `next` and `done` count as legal.
+        """Mask the legal actions of an op that may not follow: bool[n]; `next` and `done` count as legal.
 
         The last action's kind may go on, or the next step begins. Steps that leave nothing legal are skipped.
         After the last step, only the cursor moves.
@@ -115,7 +115,7 @@ def restrictions_of(given: Mapping[str, str]) -> Restrictions:
     """Return the restrictions in a task's settings.
 
     Raises:
-        UnknownName: there is no such kind of action, or no such value of `interchange`.
+        UnknownName: a kind of action, or the value of `interchange`, is unknown.
         InputError: a step has no kind, or allows no action.
     """
     exchanges = given.get(INTERCHANGE.name, PAIRS)
