@@ -5,10 +5,10 @@
                                   [--out benchmarks/results/encoders] [--picture docs/encoders.svg]
 
 Each run is `burnish train ppo-graph` with another observation and network, on one core. As many run at a time
-as the machine has cores. The policies of each objective and searches without a policy then optimize programs
-of the test split: by one greedy rollout, and in a second of search. Runs and evaluations that --runs has
-already are not repeated; those that were stopped resume. --out gets curves.jsonl, a row for each validation,
-means.jsonl, a row for each method and budget, and table.txt.
+as the machine has cores. All policies then optimize programs of the test split by one greedy rollout; those of
+the first seed, and searches without a policy, have a second of search, too. Runs and evaluations that --runs
+has already are not repeated; those that were stopped resume. --out gets curves.jsonl, a row for each
+validation, means.jsonl, a row for each method and budget, and table.txt.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ def held_out(objective: str, options: argparse.Namespace) -> Iterator[dict[str, 
     }
     guided = [f"genetic@{path}" for path in encoders]
     words = ("--split", "test", "--sample", str(options.sample), "--jobs", str(os.cpu_count()))
-    for budget, methods in ((ONCE, guided), (SEARCHED, [*SEARCHES, "mixed@shipped", *guided])):
+    first = [method for method, (_, seed) in zip(guided, encoders.values(), strict=True) if seed == 0]
+    for budget, methods in ((ONCE, guided), (SEARCHED, [*SEARCHES, "mixed@shipped", *first])):
         folder = options.runs / f"{objective}-{budget}"
         for row in evaluate(folder, methods, "--objective", objective, "--budget", budget, *words):
             if row.get("project") == ALL:

@@ -51,11 +51,11 @@ class RayNodes:
     def kill(self) -> None:
         """Kill the last node with its workers, as if its machine had lost its power."""
         node = self._nodes.pop()
-        workers = children(node.all_processes["raylet"][0].process.pid)
-        self._cluster.remove_node(node, allow_graceful=False)
-        for worker in workers:
+        raylet = node.all_processes["raylet"][0].process.pid
+        for pid in (raylet, *children(raylet)):
             with suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+        self._cluster.remove_node(node, allow_graceful=False)  # what else it has, such as its log's reader
 
     def close(self) -> None:
         import ray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from burnish.core.trace import split_entry
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.learning.agents.demonstrations import demonstrate
+from burnish.learning.agents.learner import seeded_torch
 from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.build_encoder import build_encoder
 from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of, trainings_of
@@ -34,7 +36,10 @@ from burnish.tasks.llvm_inlining.train.answer_fitting import (
     Fitting,
     FittingConfig,
     begin,
+    difference,
+    fit_members,
     judged,
+    sure_of,
     undecided,
     with_untried,
 )
@@ -218,7 +223,7 @@ def test_vectors_begin_without_a_say(hidden: list[int]) -> None:
     alone = Fitting(policies[0], gains, FittingConfig(), seed=0)
     seeing = Fitting(policies[1], gains, FittingConfig(), VECTORS, seed=0)
     with torch.no_grad():
-        expected, found = alone.difference(alone._batch), seeing.difference(seeing._batch)
+        expected, found = (difference(one.policy, one._batch) for one in (alone, seeing))
     assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
     seeing.fit(1)
     assert policies[1].state_dict()["encoder.layers.0.weight"][:78, 38:].any()
@@ -262,6 +267,43 @@ def test_untried_questions_are_as_if_both_answers_cost_the_same() -> None:
     for row, gain in zip(both.rows[4:], both.gains[4:], strict=True):
         assert tuple(row) in left
         assert gain == 0.5 * (2 * row[WOULD] - 1)
+
+
+def new_policy(seed: int) -> Policy:
+    with seeded_torch(seed, 0):
+        encoder = build_encoder({"hidden": [78, 8]}, TASK, "inlining-features")
+        return Policy(encoder, TASK.actions, critic="none")
+
+
+def test_networks_are_sure_of_less_where_they_differ() -> None:
+    """Of differences 1 and 3, the mean is 2 and the deviation 1: 4 for an answer to inline, 0 to leave."""
+    rows = decide(PROBLEM).rows
+    members = [new_policy(0), new_policy(1)]
+    for member, gain in zip(members, (1.0, 3.0), strict=True):
+        for weights in member.parameters():
+            weights.data.zero_()
+        member.state_dict()["head.logits.bias"][1] = gain
+    would = rows[:, WOULD] == 1
+    assert would.any() and not would.all()
+    assert sure_of(members, rows, 2.0).gains == pytest.approx(np.where(would, 4.0, 0.0), abs=1e-6)
+    assert sure_of(members, rows, 0.5).gains == pytest.approx(np.where(would, 2.5, 1.5), abs=1e-6)
+    assert sure_of(members, rows, 9.0).gains == pytest.approx(np.where(would, 4.0, -4.0))
+
+
+def test_each_network_is_fitted_to_other_modules() -> None:
+    other = replace(PROBLEM, program=program("hash_table.c"))
+    tables = [decide(problem, trying=Trying(most=6)) for problem in (PROBLEM, other)]
+    notes: list[str] = []
+    config = FittingConfig(members=3, epochs=2)
+    fit = partial(fit_members, new_policy, config=config, seed=5, note=notes.append)
+    first, again = fit(tables), fit(tables)
+    rows = np.concatenate([table.rows for table in tables])
+    found, same = (np.array([sure_of([one], rows, 0.0).gains for one in each]) for each in (first, again))
+    assert np.array_equal(found, same)
+    assert np.ptp(found, axis=0).min() > 0
+    assert notes[:3] == [f"fitting network {number} of 3 to the tried answers" for number in (1, 2, 3)]
+    with pytest.raises(InputError, match="no answer was tried"):
+        fit([decide(PROBLEM, trying=Trying(most=0))])
 
 
 def test_demonstrations_have_the_compiler_s_own_answers_too() -> None:

@@ -137,7 +137,7 @@ def test_counts_of_another_module_are_refused() -> None:
 
 
 def test_a_program_without_runs_has_no_profile() -> None:
-    with pytest.raises(InputError, match=r"walk\.ll: a profile needs runs.*--run"):
+    with pytest.raises(InputError, match=r"walk\.ll: .*no workload, so it cannot be profiled.*--run"):
         open_session(replace(PROGRAM, workload=None), Options(profile=True))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -285,10 +285,7 @@ class ModuleSession(Session):
     def stopwatch(self) -> Stopwatch:
         """Return the stopwatch that times the program; all forks share it."""
         if self._stopwatch is None:
-            raise InputError(
-                f"{self.origin.program.name}: this program has no workload, so it cannot be run; "
-                "give its arguments with burnish optimize --run, or choose one of the kernels"
-            )
+            raise _no_workload(self.origin.program, "run")
         return self._stopwatch
 
     def verify(self) -> str:
@@ -316,6 +313,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         raise ProgramError(f"{program.name}: {error}") from None
 
 
+@lru_cache(maxsize=8)  # a task opens its program again and again
 def profiled(program: Program) -> Program:
     """Return the program with a profile of its own runs.
 
@@ -323,13 +321,17 @@ def profiled(program: Program) -> Program:
         InputError: it has no workload, or a run writes no counts.
     """
     if not program.workload:
-        raise InputError(
-            f"{program.name}: a profile needs runs, and this program has no workload; give its arguments "
-            "with burnish optimize --run, or choose one of the kernels"
-        )
+        raise _no_workload(program, "profiled")
     module = read_module(program)
     profile(module, program.workload)
     return replace(program, content=module.bitcode())
+
+
+def _no_workload(program: Program, wanted: str) -> InputError:
+    return InputError(
+        f"{program.name}: this program has no workload, so it cannot be {wanted}; "
+        "give its arguments with burnish optimize --run, or choose one of the kernels"
+    )
 
 
 def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:

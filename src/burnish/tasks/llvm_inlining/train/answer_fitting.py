@@ -3,11 +3,15 @@
 Let d be the gain of inlining over leaving the call, in units of the objective. The difference of the policy's
 two logits predicts sign(d) log(1 + |d|): a few calls decide about kilobytes, most about instructions. A
 margin is added in favour of the heuristic's answer, so the policy deviates only for a sufficient gain.
+
+How large a gain suffices is not the same everywhere. Several networks, each fitted to modules that are drawn
+with repetition (bagging: Breiman 1996), differ where the answers that were tried say little. The policy is
+fitted to the bound that they are sure of: pessimism, as in offline learning (Jin, Yang and Wang 2021).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +38,8 @@ from burnish.tasks.llvm_inlining.observations import (
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Observed, Rows, observations_of
 from burnish.tasks.llvm_inlining.policy.features_alone import BOTH, HEURISTIC_WIDTH, on_features_alone
 
+FARTHEST = 4.0  # of a bound from 0: farther away, it would say only how little is known
+
 
 @dataclass(frozen=True)
 class FittingConfig:
@@ -47,11 +53,14 @@ class FittingConfig:
     weight_decay: float = 1e-2
     margin: float = 0.5  # in favour of the heuristic, on the scale of log(1 + |d|)
     max_gradient_norm: float = 1.0
+    members: int = 0  # networks that are fitted first, without a margin; the policy is fitted to their bound
+    doubt: float = 2.0  # the bound's distance from the members' mean, in their standard deviations
 
     def __post_init__(self) -> None:
         """Raise InputError if a value is out of its range."""
         whole = dict.fromkeys(("epochs", "batch"), (1, np.inf)) | {"warm_epochs": (0, np.inf)}
-        rest = ("learning_rate", "weight_decay", "margin", "untried", "max_gradient_norm")
+        whole |= {"members": (0, np.inf)}
+        rest = ("learning_rate", "weight_decay", "margin", "untried", "max_gradient_norm", "doubt")
         check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
 
 
@@ -171,19 +180,13 @@ class Fitting:
             with seeded_torch(self.seed, self.epochs):
                 for chosen in order.split(self.config.batch):
                     gains = self._gains[chosen]
-                    found = self.difference(self._batch[chosen])
+                    found = difference(self.policy, self._batch[chosen])
                     value = nn.functional.huber_loss(found, gains)
                     descend(self.optimizer, value, self.policy, max_norm=self.config.max_gradient_norm)
                     loss += value.item() * len(chosen)
                     agreement += float(((found > 0) == (gains > 0)).sum())
         self.policy.eval()
         return {"loss/fit": loss / len(self._gains), "agreement": agreement / len(self._gains)}
-
-    def difference(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return log p(inline) - log p(leave) for some rows: float32[B]."""
-        mask = torch.ones((len(batch), len(self.policy.actions)), dtype=torch.bool)
-        log_probs = self.policy.log_probs(batch, mask)
-        return log_probs[:, 1] - log_probs[:, 0]
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state from which a fit to the same answers can continue."""
@@ -195,3 +198,62 @@ class Fitting:
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epochs = state["epochs"]
+
+
+def difference(policy: Policy, batch: torch.Tensor) -> torch.Tensor:
+    """Return log p(inline) - log p(leave) for some rows: float32[B]."""
+    mask = torch.ones((len(batch), len(policy.actions)), dtype=torch.bool)
+    log_probs = policy.log_probs(batch, mask)
+    return log_probs[:, 1] - log_probs[:, 0]
+
+
+def fit_members(
+    new: Callable[[int], Policy],
+    tables: Sequence[Decisions],
+    config: FittingConfig,
+    observation: Observed = INLINING_FEATURES,
+    *,
+    seed: int,
+    note: Callable[[str], None],
+) -> list[Policy]:
+    """Return networks, each fitted to the tried answers of modules drawn with repetition, without a margin.
+
+    Args:
+        new: Returns a network that is not fitted, from a seed.
+        tables: The modules' decisions.
+        config: Settings; `members` is the number of networks.
+        observation: What they observe.
+        seed: Of all draws.
+        note: Is called with a line about each one.
+
+    Raises:
+        InputError: no answer was tried.
+    """
+    asked = np.concatenate([one.rows for one in tables])
+    judgeable = [one for one in tables if one.tried.any()] or tables
+    config = replace(config, margin=0.0)
+    members = []
+    for number in range(config.members):
+        note(f"fitting network {number + 1} of {config.members} to the tried answers")
+        own_seed = generator(seed, number, 0)
+        drawn = [judgeable[i] for i in own_seed.integers(len(judgeable), size=len(judgeable))]
+        member = new(seed + number)
+        begin(member, asked, observation, seed=seed + number)
+        data = with_untried(judged(drawn, 0.0), drawn, config, seed=seed + number)
+        Fitting(member, data, config, observation, seed=seed + number).fit(config.epochs)
+        members.append(member)
+    return members
+
+
+@torch.no_grad()
+def sure_of(
+    members: Sequence[Policy], rows: Rows, doubt: float, observation: Observed = INLINING_FEATURES
+) -> Judged:
+    """Return questions with the gain of inlining that networks are sure of.
+
+    That is their mean, and `doubt` of their standard deviations toward the heuristic's answer.
+    """
+    batch = members[0].collate(observations_of(rows, observation))
+    found = np.stack([difference(member, batch).numpy() for member in members]).astype(np.float64)
+    toward = doubt * found.std(axis=0) * (2 * rows[:, WOULD] - 1)
+    return Judged(rows, np.clip(found.mean(axis=0) + toward, -FARTHEST, FARTHEST))

@@ -56,8 +56,11 @@ from burnish.tasks.llvm_inlining.policy.decisions import (
 from burnish.tasks.llvm_inlining.train.answer_fitting import (
     Fitting,
     FittingConfig,
+    Judged,
     begin,
+    fit_members,
     judged,
+    sure_of,
     undecided,
     with_untried,
 )
@@ -244,8 +247,8 @@ class AnswerValuesTraining(ConfiguredTraining):
     def _tried(self) -> list[Decisions]:
         return read_json_lines(self.folder / DECISIONS, Decisions.from_json, appended=True)
 
-    def _new_policy(self) -> Policy:
-        with seeded_torch(self.config.run.seed, 0):
+    def _new_policy(self, seed: int | None = None) -> Policy:
+        with seeded_torch(self.config.run.seed if seed is None else seed, 0):
             encoder = build_encoder(self.config.network, self.task, self.observation)
             return Policy(encoder, self.task.actions, critic="none")
 
@@ -256,7 +259,6 @@ class AnswerValuesTraining(ConfiguredTraining):
             held = {item.program.digest for item in self.held}
             used = [self._seen(one) for one in tables.values() if one.digest not in held]
             plan, seed = self.plan.fit, self.config.run.seed
-            data = with_untried(judged(used, plan.margin), used, plan, seed=seed)
             if self.policy is None:
                 asked = np.concatenate([one.rows for one in used if not one.trace])
                 self.policy = self._new_policy()
@@ -264,8 +266,17 @@ class AnswerValuesTraining(ConfiguredTraining):
                 if plan.warm_epochs:
                     start = undecided(asked, plan.margin)
                     Fitting(self.policy, start, plan, self.observation, seed=seed).fit(plan.warm_epochs)
-            self.fitting = Fitting(self.policy, data, plan, self.observation, seed=seed)
+            self.fitting = Fitting(self.policy, self._gains(used), plan, self.observation, seed=seed)
         return self.fitting
+
+    def _gains(self, used: Sequence[Decisions]) -> Judged:
+        """Return the questions and gains to which the policy is fitted."""
+        plan, seed = self.plan.fit, self.config.run.seed
+        if not plan.members:
+            return with_untried(judged(used, plan.margin), used, plan, seed=seed)
+        members = fit_members(self._new_policy, used, plan, self.observation, seed=seed, note=self.note)
+        asked = np.concatenate([one.rows for one in used])
+        return sure_of(members, asked, plan.doubt, self.observation)
 
     def _seen(self, table: Decisions) -> Decisions:
         """Return a table; if the policy observes vectors, compile once more for those of its questions."""
