@@ -1,7 +1,7 @@
 """Run time of whole programs over clang -O3, on inputs that neither search nor profile saw.
 
-    python benchmarks/speed.py [PATTERN ...] [--policy FILE] [--seconds 25] [--cpu native] [--rounds 7]
-                               [--out benchmarks/results/speed]
+    python benchmarks/speed.py [PATTERN ...] [--policy FILE] [--seconds 25] [--profile yes no]
+                               [--cpu native] [--rounds 7] [--out benchmarks/results/speed]
 
 Programs are kernels and workloads; by default the kernels from n to z, which sequence-values-seconds is not
 trained on, and all workloads. Each one is optimized for its medium input, without a profile and with one
@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--policy", default=NONE, help="a file, or the name of a shipped policy")
     parser.add_argument("--seconds", type=float, default=25.0, help="of search; 0: no search")
     parser.add_argument("--method", default="mixed")
+    parser.add_argument("--profile", nargs="+", choices=("no", "yes"), default=["no", "yes"])
     parser.add_argument("--cpu", default="x86-64")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "speed")
@@ -86,7 +87,7 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for case in cases(options.patterns):
         assert case.unseen.workload
         baseline = open_baseline(case.seen, LEVEL, options.cpu).object_code()
-        for profile in (False, True):
+        for profile in (choice == "yes" for choice in options.profile):
             settings = {"cpu": options.cpu, "profile": str(profile)}
             task = load_task("llvm_passes").configured(settings, OBJECTIVE)
             for way, trace in traces(task, case.seen, options):

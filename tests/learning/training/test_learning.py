@@ -261,8 +261,6 @@ def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
     config = read_config(name, changes)
     of_task = SMALL.get(config.task, ("random:0..3:100", "random:1000..1001:100"))
     programs, validation = ((Source(name),) for name in of_task)
-    start = "llvm_inlining-loaded-bytes" if config.start_from else ""  # shipped; theirs is another run's
-    config = replace(config, programs=programs, validation=validation, start_from=start)
-    outcome = run(config, tmp_path)
+    outcome = run(replace(config, programs=programs, validation=validation), tmp_path)
     assert outcome.policy and outcome.policy.exists()
     assert (tmp_path / "curves.png").exists()

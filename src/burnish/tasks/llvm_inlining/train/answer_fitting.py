@@ -4,15 +4,16 @@ Let d be the gain of inlining over leaving the call, in units of the objective. 
 two logits predicts sign(d) log(1 + |d|): a few calls decide about kilobytes, most about instructions. A
 margin is added in favour of the heuristic's answer, so the policy deviates only for a sufficient gain.
 
-How large a gain suffices is not the same everywhere. Several networks, each fitted to modules that are drawn
-with repetition (bagging: Breiman 1996), differ where the answers that were tried say little. The policy is
-fitted to the bound that they are sure of: pessimism, as in offline learning (Jin, Yang and Wang 2021).
+How large a gain suffices is not the same everywhere. So several networks can be fitted, each to modules that
+are drawn with repetition (bagging: Breiman 1996). They differ where the answers that were tried say little;
+what they agree on holds in other projects, too. See votes.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,6 @@ from burnish.tasks.llvm_inlining.observations import (
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Observed, Rows, observations_of
 from burnish.tasks.llvm_inlining.policy.features_alone import BOTH, HEURISTIC_WIDTH, on_features_alone
 
-FARTHEST = 4.0  # of a bound from 0: farther away, it would say only how little is known
-
 
 @dataclass(frozen=True)
 class FittingConfig:
@@ -53,15 +52,20 @@ class FittingConfig:
     weight_decay: float = 1e-2
     margin: float = 0.5  # in favour of the heuristic, on the scale of log(1 + |d|)
     max_gradient_norm: float = 1.0
-    members: int = 0  # networks that are fitted first, without a margin; the policy is fitted to their bound
-    doubt: float = 2.0  # the bound's distance from the members' mean, in their standard deviations
+    members: int = 0  # networks that vote, fitted without a margin; 0: the policy itself is fitted
+    full_vote: float = 0.25  # difference of a member's logits from which its vote is a full one
+    needed: tuple[float, ...] = (1.0, 0.9, 0.8, 0.7, 0.6)  # mean votes to try; 1: the heuristic's answers
 
     def __post_init__(self) -> None:
         """Raise InputError if a value is out of its range."""
         whole = dict.fromkeys(("epochs", "batch"), (1, np.inf)) | {"warm_epochs": (0, np.inf)}
         whole |= {"members": (0, np.inf)}
-        rest = ("learning_rate", "weight_decay", "margin", "untried", "max_gradient_norm", "doubt")
+        rest = ("learning_rate", "weight_decay", "margin", "untried", "max_gradient_norm", "full_vote")
         check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
+        if not self.needed or not all(0.0 <= mean <= 1.0 for mean in self.needed):
+            raise InputError(f"FittingConfig.needed: expected mean votes from 0 to 1, not {self.needed!r}")
+        if self.members and not self.full_vote:
+            raise InputError("FittingConfig.full_vote: expected a number above 0, not 0.0")
 
 
 @dataclass(frozen=True)
@@ -160,12 +164,20 @@ class Fitting:
         observation: Observed = INLINING_FEATURES,
         *,
         seed: int,
+        fixed: int = 0,
     ) -> None:
+        """Begin a fit in which the first `fixed` units of the first layer do not change."""
         self.policy, self.config, self.seed = policy, config, seed
         self.epochs = 0
-        self.optimizer = optimizers.AdamW(
-            policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
-        )
+        groups: list[dict[str, Any]] = [{"params": list(policy.parameters())}]
+        if fixed:
+            assert isinstance(policy.encoder, MLP)
+            first = list(policy.encoder.layers[0].parameters())
+            for values in first:
+                values.register_hook(partial(_without, fixed))
+            rest = [one for one in policy.parameters() if all(one is not values for values in first)]
+            groups = [{"params": first, "weight_decay": 0.0}, {"params": rest}]
+        self.optimizer = optimizers.AdamW(groups, lr=config.learning_rate, weight_decay=config.weight_decay)
         self._batch = policy.collate(observations_of(data.rows, observation))
         self._gains = torch.tensor(data.gains, dtype=torch.float32)
 
@@ -200,6 +212,13 @@ class Fitting:
         self.epochs = state["epochs"]
 
 
+def _without(units: int, gradient: torch.Tensor) -> torch.Tensor:
+    """Return a gradient that is 0 for the first units."""
+    changed = gradient.clone()
+    changed[:units] = 0
+    return changed
+
+
 def difference(policy: Policy, batch: torch.Tensor) -> torch.Tensor:
     """Return log p(inline) - log p(leave) for some rows: float32[B]."""
     mask = torch.ones((len(batch), len(policy.actions)), dtype=torch.bool)
@@ -207,53 +226,29 @@ def difference(policy: Policy, batch: torch.Tensor) -> torch.Tensor:
     return log_probs[:, 1] - log_probs[:, 0]
 
 
-def fit_members(
-    new: Callable[[int], Policy],
+def fit_member(
+    member: Policy,
     tables: Sequence[Decisions],
     config: FittingConfig,
     observation: Observed = INLINING_FEATURES,
     *,
     seed: int,
-    note: Callable[[str], None],
-) -> list[Policy]:
-    """Return networks, each fitted to the tried answers of modules drawn with repetition, without a margin.
+) -> dict[str, float]:
+    """Fit a new network to the tried answers of modules drawn with repetition, without a margin.
 
-    Args:
-        new: Returns a network that is not fitted, from a seed.
-        tables: The modules' decisions.
-        config: Settings; `members` is the number of networks.
-        observation: What they observe.
-        seed: Of all draws.
-        note: Is called with a line about each one.
+    Its first HEURISTIC_WIDTH units stay as they begin: members share them.
+
+    Returns:
+        The last epoch's mean loss and its share of correct signs.
 
     Raises:
         InputError: no answer was tried.
     """
-    asked = np.concatenate([one.rows for one in tables])
-    judgeable = [one for one in tables if one.tried.any()] or tables
     config = replace(config, margin=0.0)
-    members = []
-    for number in range(config.members):
-        note(f"fitting network {number + 1} of {config.members} to the tried answers")
-        own_seed = generator(seed, number, 0)
-        drawn = [judgeable[i] for i in own_seed.integers(len(judgeable), size=len(judgeable))]
-        member = new(seed + number)
-        begin(member, asked, observation, seed=seed + number)
-        data = with_untried(judged(drawn, 0.0), drawn, config, seed=seed + number)
-        Fitting(member, data, config, observation, seed=seed + number).fit(config.epochs)
-        members.append(member)
-    return members
-
-
-@torch.no_grad()
-def sure_of(
-    members: Sequence[Policy], rows: Rows, doubt: float, observation: Observed = INLINING_FEATURES
-) -> Judged:
-    """Return questions with the gain of inlining that networks are sure of.
-
-    That is their mean, and `doubt` of their standard deviations toward the heuristic's answer.
-    """
-    batch = members[0].collate(observations_of(rows, observation))
-    found = np.stack([difference(member, batch).numpy() for member in members]).astype(np.float64)
-    toward = doubt * found.std(axis=0) * (2 * rows[:, WOULD] - 1)
-    return Judged(rows, np.clip(found.mean(axis=0) + toward, -FARTHEST, FARTHEST))
+    begin(member, np.concatenate([one.rows for one in tables]), observation, seed=seed)
+    judgeable = [one for one in tables if one.tried.any()] or tables
+    drawn = generator(seed, 0, 0).integers(len(judgeable), size=len(judgeable))
+    own = [judgeable[i] for i in drawn]
+    data = with_untried(judged(own, 0.0), own, config, seed=seed)
+    fitting = Fitting(member, data, config, observation, seed=seed, fixed=HEURISTIC_WIDTH)
+    return fitting.fit(config.epochs)

@@ -28,6 +28,7 @@ from burnish.learning.agents.export import export_policy
 from burnish.learning.agents.learner import seeded_torch
 from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.build_encoder import build_encoder
+from burnish.learning.networks.mlp import MLP
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.export_best import export
@@ -56,14 +57,13 @@ from burnish.tasks.llvm_inlining.policy.decisions import (
 from burnish.tasks.llvm_inlining.train.answer_fitting import (
     Fitting,
     FittingConfig,
-    Judged,
     begin,
-    fit_members,
+    fit_member,
     judged,
-    sure_of,
     undecided,
     with_untried,
 )
+from burnish.tasks.llvm_inlining.train.votes import vote, voting_widths
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
 
@@ -120,6 +120,15 @@ class AnswerValuesTraining(ConfiguredTraining):
         self.steps = 0  # number of tried answers
         self.policy: Policy | None = None  # None before the first fit, without `start_from`
         self.fitting: Fitting | None = None
+        self.members: list[Policy] = []  # of the vote, those that are fitted
+        self.votes = 0  # number of mean votes that were tried
+        self.used: list[Decisions] | None = None  # to fit to, while a pass fits
+        self._new_policy()  # an error here costs no compile
+        if config.start_from and self.plan.fit.members:
+            raise InputError(
+                f"{config.name}: start_from: members of a vote begin anew; to fit the start itself, set "
+                "algorithm.fit.members=0 and network.hidden to its widths"
+            )
         if config.start_from:
             self.policy = self._new_policy()
             load_start(self.policy, config.start_from, config.start_temperature)
@@ -134,13 +143,14 @@ class AnswerValuesTraining(ConfiguredTraining):
             self.steps += count
             gain = float((found.changes < 0).sum()) if found else 0.0
             return {"steps": self.steps, "modules": self.done, "answers": count, "answers/better": gain}
+        if self.plan.fit.members:
+            return self._vote()
         fitting = self._fitting()
         losses = fitting.fit(-(-self.plan.fit.epochs // self.plan.rounds))
         self.is_new = True
         metrics = {"steps": self.steps, "epochs": fitting.epochs, **losses}
         if fitting.epochs >= self.plan.fit.epochs:
-            self.fits += 1
-            self.fitting = None
+            self._end_pass()
         return metrics | {"finished": float(self.fits == self.plan.passes)}
 
     def validate(self) -> Mapping[str, float]:
@@ -169,13 +179,18 @@ class AnswerValuesTraining(ConfiguredTraining):
         """See Training; the tried decisions are in the run's folder."""
         fitting = None if self.fitting is None else self.fitting.state_dict()
         policy = None if self.policy is None else self.policy.state_dict()
-        counted = {"done": self.done, "fits": self.fits, "steps": self.steps}
-        return counted | {"policy": policy, "fitting": fitting}
+        counted = {"done": self.done, "fits": self.fits, "steps": self.steps, "votes": self.votes}
+        members = [member.state_dict() for member in self.members]
+        return counted | {"policy": policy, "fitting": fitting, "members": members}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See Training."""
         self.done, self.fits, self.steps = state["done"], state["fits"], state["steps"]
         self.is_new = False
+        self.votes = state["votes"]
+        for weights in state["members"]:
+            self.members.append(self._new(self.config.network, 0))
+            self.members[-1].load_state_dict(weights)
         if state["policy"] is not None:
             self.policy = self.policy or self._new_policy()
             self.policy.load_state_dict(state["policy"])
@@ -247,17 +262,25 @@ class AnswerValuesTraining(ConfiguredTraining):
     def _tried(self) -> list[Decisions]:
         return read_json_lines(self.folder / DECISIONS, Decisions.from_json, appended=True)
 
-    def _new_policy(self, seed: int | None = None) -> Policy:
-        with seeded_torch(self.config.run.seed if seed is None else seed, 0):
-            encoder = build_encoder(self.config.network, self.task, self.observation)
+    def _new_policy(self) -> Policy:
+        network = dict(self.config.network)
+        if members := self.plan.fit.members:
+            layers = self._new(network, 0).encoder
+            if not isinstance(layers, MLP):
+                raise InputError(f"network: perceptrons vote, not {network['kind']!r}")
+            seeing = sees_vectors(self.observation)
+            network["hidden"] = voting_widths(members, layers.config, sees_vectors=seeing)
+        return self._new(network, self.config.run.seed)
+
+    def _new(self, network: Mapping[str, Any], seed: int) -> Policy:
+        with seeded_torch(seed, 0):
+            encoder = build_encoder(network, self.task, self.observation)
             return Policy(encoder, self.task.actions, critic="none")
 
     def _fitting(self) -> Fitting:
         """Return the fit of the policy to all tried decisions; the first call of a pass makes it."""
         if self.fitting is None:
-            tables = {(one.digest, one.trace): one for one in [*self.before, *self._tried()]}
-            held = {item.program.digest for item in self.held}
-            used = [self._seen(one) for one in tables.values() if one.digest not in held]
+            used = self._used()
             plan, seed = self.plan.fit, self.config.run.seed
             if self.policy is None:
                 asked = np.concatenate([one.rows for one in used if not one.trace])
@@ -266,17 +289,41 @@ class AnswerValuesTraining(ConfiguredTraining):
                 if plan.warm_epochs:
                     start = undecided(asked, plan.margin)
                     Fitting(self.policy, start, plan, self.observation, seed=seed).fit(plan.warm_epochs)
-            self.fitting = Fitting(self.policy, self._gains(used), plan, self.observation, seed=seed)
+            data = with_untried(judged(used, plan.margin), used, plan, seed=seed)
+            self.fitting = Fitting(self.policy, data, plan, self.observation, seed=seed)
         return self.fitting
 
-    def _gains(self, used: Sequence[Decisions]) -> Judged:
-        """Return the questions and gains to which the policy is fitted."""
-        plan, seed = self.plan.fit, self.config.run.seed
-        if not plan.members:
-            return with_untried(judged(used, plan.margin), used, plan, seed=seed)
-        members = fit_members(self._new_policy, used, plan, self.observation, seed=seed, note=self.note)
-        asked = np.concatenate([one.rows for one in used])
-        return sure_of(members, asked, plan.doubt, self.observation)
+    def _used(self) -> list[Decisions]:
+        """Return the decisions of all modules that do not validate, with what the policy observes."""
+        if self.used is None:
+            tables = {(one.digest, one.trace): one for one in [*self.before, *self._tried()]}
+            held = {item.program.digest for item in self.held}
+            self.used = [self._seen(one) for one in tables.values() if one.digest not in held]
+        return self.used
+
+    def _vote(self) -> Mapping[str, float]:
+        """Fit the next member; when all are there, make the policy their vote with the next mean needed."""
+        plan = self.plan.fit
+        if (number := len(self.members)) < plan.members:
+            self.note(f"fitting network {number + 1} of {plan.members} to the tried answers")
+            seed = self.config.run.seed + number
+            member = self._new(self.config.network, seed)
+            losses = fit_member(member, self._used(), plan, self.observation, seed=seed)
+            self.members.append(member)
+            return {"steps": self.steps, "members": len(self.members), **losses}
+        self.policy = self.policy or self._new_policy()
+        needed = plan.needed[self.votes]
+        vote(self.policy, self.members, full=plan.full_vote, needed=needed)
+        self.votes += 1
+        self.is_new = True
+        if self.votes == len(plan.needed):
+            self._end_pass()
+        return {"steps": self.steps, "needed": needed, "finished": float(self.fits == self.plan.passes)}
+
+    def _end_pass(self) -> None:
+        self.fits += 1
+        self.fitting = self.used = None
+        self.members, self.votes = [], 0
 
     def _seen(self, table: Decisions) -> Decisions:
         """Return a table; if the policy observes vectors, compile once more for those of its questions."""
