@@ -168,10 +168,14 @@ def table(
     trainings: dict[str, dict[str, Any]], alone: list[dict[str, Any]], guided: list[dict[str, Any]]
 ) -> None:
     """Print each training's cost and the ratios reached: ir-instructions of -Oz / those of the method."""
-    reached = {item["method"]: item["unguarded"]["ratio"] for item in alone if item.get("project") == ALL}
+    reached = {
+        item["method"]: item["unguarded"]["ratio"]
+        for item in alone
+        if item.get("project") == item.get("language") == ALL
+    }
     shown = Table("method", "trained, s", "steps", "validation", "one try", "short [95 %]", "+ = -")
     for item in guided:
-        if item.get("project") != ALL:
+        if not item.get("project") == item.get("language") == ALL:
             continue
         made = trainings.get(Path(item["method"].partition("@")[2]).stem)
         cells = (

@@ -4,10 +4,10 @@
     python benchmarks/encoders.py [--seconds 240] [--seeds 3] [--runs FOLDER]
                                   [--out benchmarks/results/encoders] [--picture docs/encoders.svg]
 
-Each run is `burnish train ppo-graph` with another observation and network, on one core. As many run at a time
-as the machine has cores. All policies then optimize programs of the test split by one greedy rollout; those of
-the first seed, and searches without a policy, have a second of search, too. Runs and evaluations that --runs
-has already are not repeated; those that were stopped resume. --out gets curves.jsonl, a row for each
+Each run is `burnish train ppo-graph` with another observation and network, on one core; as many run at a time
+as the machine has cores. All policies then optimize programs of the test split, small ones as in training, by
+one greedy rollout; those of the first seed, and searches without a policy, have a second of search, too. What
+--runs has already is not repeated; what was stopped resumes. --out gets curves.jsonl, a row for each
 validation, means.jsonl, a row for each method and budget, and table.txt.
 """
 
@@ -31,8 +31,11 @@ from kit.commands import burnish, evaluate
 from kit.shown import GRID
 from matplotlib.figure import Figure
 
+from burnish.core.registry import load_task
 from burnish.evaluation.report.plots import COLOURS, DASHES
 from burnish.evaluation.statistics import ALL
+from burnish.learning.training.chosen_programs import choose
+from burnish.learning.training.config import Source
 from burnish.learning.training.track import LOG, read_log
 from burnish.learning.training.validation import SCORE
 
@@ -77,7 +80,8 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=240.0, help="of each training")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--sample", type=int, default=48, help="programs of the test split")
+    parser.add_argument("--sample", type=int, default=24, help="programs of the test split")
+    parser.add_argument("--largest", type=int, default=1000, help="of these, in instructions")
     parser.add_argument("--encoders", nargs="+", choices=ENCODERS, default=list(ENCODERS), metavar="NAME")
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "encoders")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "encoders")
@@ -145,12 +149,16 @@ def held_out(objective: str, options: argparse.Namespace) -> Iterator[dict[str, 
         for encoder, seed in product(options.encoders, range(options.seeds))
     }
     guided = [f"genetic@{path}" for path in encoders]
-    words = ("--split", "test", "--sample", str(options.sample), "--jobs", str(os.cpu_count()))
+    source = Source("corpus:test", count=options.sample, smallest=50, largest=options.largest, even=True)
+    programs = [
+        f"corpus:{program.name}" for program in choose([source], "programs", load_task("llvm_passes"))
+    ]
+    words = (*programs, "--jobs", str(os.cpu_count()))
     first = [method for method, (_, seed) in zip(guided, encoders.values(), strict=True) if seed == 0]
     for budget, methods in ((ONCE, guided), (SEARCHED, [*SEARCHES, "mixed@shipped", *first])):
         folder = options.runs / f"{objective}-{budget}"
         for row in evaluate(folder, methods, "--objective", objective, "--budget", budget, *words):
-            if row.get("project") == ALL:
+            if row.get("project") == row.get("language") == ALL:
                 path = row["method"].partition("@")[2]
                 encoder, seed = encoders.get(path, (row["method"], 0))
                 where = {"objective": objective, "budget": budget, "encoder": encoder, "seed": seed}

@@ -53,7 +53,7 @@ from burnish.tasks.llvm_inlining.train.answer_fitting import (
     undecided,
     with_untried,
 )
-from burnish.tasks.llvm_inlining.train.votes import SURE, vote, voting_widths
+from burnish.tasks.llvm_inlining.train.votes import SURE, layers_of, vote, voting_widths
 from burnish.workers.worker import Limits
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls
@@ -200,6 +200,9 @@ def test_the_credit_of_answers_goes_on_after_an_interruption(tmp_path: Path, cha
     first, second = ({name: file[name] for name in file.files if "weight" in name} for file in files)
     assert len(first) > 2
     assert all(second[name] == pytest.approx(weights, abs=1e-6) for name, weights in first.items())
+    if "algorithm.fit.members=2" in changes:
+        with pytest.raises(InputError, match=r"another network: .*network\.hidden = \[78, 65, 33, 5, 3\]"):
+            trained(small("inlining-ppo", f"start_from={tmp_path}"), tmp_path / "ppo")
 
 
 def test_the_worth_of_inlining_is_what_leaving_costs_more() -> None:
@@ -311,11 +314,11 @@ def test_a_vote_is_the_mean_of_what_its_members_say(observation: Observed) -> No
     members = [perceptron(hidden, observation, seed) for seed in range(5)]
     for seed, member in enumerate(members):
         begin(member, rows, observation, seed=seed)
-        for layer in (member.encoder.layers[2], member.encoder.layers[4], member.head.logits):
-            torch.nn.init.normal_(layer.weight, std=0.3, generator=torch.Generator().manual_seed(seed))
-        member.head.logits.bias.data[1] -= float(np.median(differences(member, rows, observation)))
+        for weights, _ in layers_of(member)[1:]:
+            torch.nn.init.normal_(weights, std=0.3, generator=torch.Generator().manual_seed(seed))
+        layers_of(member)[-1][1][1] -= float(np.median(differences(member, rows, observation)))
     seeing = observation != "inlining-features"
-    widths = voting_widths(5, members[0].encoder.config, sees_vectors=seeing)
+    widths = voting_widths(5, MLPConfig(tuple(hidden)), sees_vectors=seeing)
     assert widths == (78 + 5 * (hidden[0] - 78), 81, 41, 11, 3)
     policy = perceptron(widths, observation)
     said = np.array([differences(member, rows, observation) for member in members])

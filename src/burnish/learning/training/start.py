@@ -73,6 +73,11 @@ def _shape(state: Mapping[str, Any], name: str) -> str:
     return str(list(state[name].shape)) if name in state else "none"
 
 
+def _widths(weights: Mapping[str, torch.Tensor]) -> list[int]:
+    layers = (value for name, value in weights.items() if name.startswith("encoder.layers."))
+    return [len(weight) for weight in layers if weight.dim() == 2]
+
+
 def _read(source: str) -> Start:
     file = shipped().get(source, Path(source))
     if file.is_file():
@@ -94,6 +99,8 @@ def _read(source: str) -> Start:
     network = checkpoint.config.get("network", {})
     is_mlp = network.get("kind", "mlp") == "mlp"
     settings = {f"network.{name}": value for name, value in network.items()}
+    if is_mlp:  # a vote of inlining-credit has other widths than the configuration's
+        settings["network.hidden"] = _widths(checkpoint.best.policy)
     scale = network.get("scale", MLPConfig().scale) if is_mlp else ""
     return Start(
         checkpoint.best.policy, scale, _observed(checkpoint.config.get("environment", {})) | settings

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from burnish.core.errors import InputError
-from burnish.learning.agents.policy import Policy
+from burnish.learning.agents.policy import FlatHead, Policy
 from burnish.learning.networks.mlp import MLP, MLPConfig
 from burnish.tasks.llvm_inlining.policy.features_alone import HEURISTIC_WIDTH, OZ_THRESHOLD
 
@@ -52,7 +52,7 @@ def vote(policy: Policy, members: Sequence[Policy], *, full: float, needed: floa
         full: The difference of a member's logits from which its vote is a full one.
         needed: The mean vote, in full ones, above which it decides; 1: the heuristic always does.
     """
-    layers = [_layers(member) for member in members]
+    layers = [layers_of(member) for member in members]
     count, shared = len(members), HEURISTIC_WIDTH
     firsts = [weight for (weight, _), *_ in layers]
     assert all(torch.equal(first[:shared], firsts[0][:shared]) for first in firsts)
@@ -86,7 +86,7 @@ def vote(policy: Policy, members: Sequence[Policy], *, full: float, needed: floa
     biases.append(torch.tensor([0.0, 1.0]))
 
     with torch.no_grad():
-        for (weight, bias), found, shift in zip(_layers(policy), weights, biases, strict=True):
+        for (weight, bias), found, shift in zip(layers_of(policy), weights, biases, strict=True):
             weight.copy_(found)
             bias.copy_(shift)
         given, of_member = (dict(one.encoder.named_buffers()) for one in (policy, members[0]))
@@ -94,9 +94,9 @@ def vote(policy: Policy, members: Sequence[Policy], *, full: float, needed: floa
             values.copy_(of_member[name])
 
 
-def _layers(policy: Policy) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return the weight and bias of each layer, the head's last."""
+def layers_of(policy: Policy) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the weight and bias of each of a perceptron's layers, which can be changed; the head's last."""
     assert isinstance(policy.encoder, MLP)
+    assert isinstance(policy.head, FlatHead)
     linear = [layer for layer in policy.encoder.layers if isinstance(layer, torch.nn.Linear)]
-    linear.append(policy.head.logits)
-    return [(layer.weight.data, layer.bias.data) for layer in linear]
+    return [(layer.weight.data, layer.bias.data) for layer in (*linear, policy.head.logits)]
