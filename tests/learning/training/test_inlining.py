@@ -53,6 +53,7 @@ from burnish.tasks.llvm_inlining.train.answer_fitting import (
     undecided,
     with_untried,
 )
+from burnish.tasks.llvm_inlining.train.credit_training import AnswerValuesTraining
 from burnish.tasks.llvm_inlining.train.votes import SURE, layers_of, vote, voting_widths
 from burnish.workers.worker import Limits
 from tests.core.asking_task import TASK as ASKING
@@ -66,6 +67,7 @@ NAMES = [name for name in shipped() if name.startswith("inlining-")]
 AFTER_CREDIT = ("ppo", "bc-max", "evolution", "dqn")
 RECIPES = (("leveldb", "libsass", "pybullet", "igraph", "jq", "pycryptodome"), ("box2d", "pymunk"))
 """The packages to learn from and to validate on: all in the train split, but for pymunk in val."""
+CREDIT = (("train",), ("box2d", "pymunk", "val"))
 SHIPPED = "llvm_inlining-loaded-bytes"
 SMALL = ["run.standardize_steps=12", "run.validate_every=1", "track.tensorboard=false", "environment.count=1"]
 
@@ -97,7 +99,8 @@ def test_all_that_a_configuration_names_is_there(name: str) -> None:
     assert (config.task, config.objective) == (TASK.name, "loaded-bytes")
     used = [{source.use for source in sources} for sources in (config.programs, config.validation)]
     if config.start_from or name == "inlining-credit":
-        assert used == [{f"corpus:{package}" for package in packages} for packages in RECIPES]
+        wanted = RECIPES if config.start_from else CREDIT
+        assert used == [{f"corpus:{package}" for package in packages} for packages in wanted]
         assert config.start_from in ("", SHIPPED)
         assert config.network["hidden"] == ([78, 64, 32] if config.start_from else [78, 32, 16])
         assert config.run.patience or name == "inlining-credit"
@@ -280,6 +283,19 @@ def other_table(folder: Path) -> Path:
     path = folder / "other.jsonl"
     path.write_text(f"{replace(decide(PROBLEM, trying=Trying(most=1)), digest='0' * 32).to_json()}\n")
     return path
+
+
+def test_packages_that_validate_are_not_fitted_to(tmp_path: Path) -> None:
+    """Other modules of the same package have much of the same code."""
+    training = AnswerValuesTraining(small("inlining-credit"), tmp_path, print)
+    table = decide(PROBLEM, trying=Trying(most=1))
+    names = ("box2d/a.cpp", "leveldb/b.cpp", "box2d_of_mine/c.cpp", "d.cpp")
+    training.before = [replace(table, program=name, digest=f"{i:032}") for i, name in enumerate(names)]
+    training.held = [
+        replace(training.held[0], program=replace(PROBLEM.program, name=name))
+        for name in ("box2d/e.cpp", "f.cpp")
+    ]
+    assert [one.program for one in training._used()] == list(names[1:])
 
 
 def test_untried_questions_are_as_if_both_answers_cost_the_same() -> None:

@@ -54,7 +54,7 @@ class FittingConfig:
     max_gradient_norm: float = 1.0
     members: int = 0  # networks that vote, fitted without a margin; 0: the policy itself is fitted
     full_vote: float = 0.25  # difference of a member's logits from which its vote is a full one
-    needed: tuple[float, ...] = (1.0, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2)  # mean votes; 1: the heuristic only
+    needed: tuple[float, ...] = (1.0, 0.9, 0.8, 0.7, 0.6)  # mean votes to try; 1: the heuristic only
 
     def __post_init__(self) -> None:
         """Raise InputError if a value is out of its range."""

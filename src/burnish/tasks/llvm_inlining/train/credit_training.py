@@ -294,11 +294,16 @@ class AnswerValuesTraining(ConfiguredTraining):
         return self.fitting
 
     def _used(self) -> list[Decisions]:
-        """Return the decisions of all modules that do not validate, with what the policy observes."""
+        """Return the decisions of modules that do not validate, nor their packages, with what is observed."""
         if self.used is None:
             tables = {(one.digest, one.trace): one for one in [*self.before, *self._tried()]}
-            held = {item.program.digest for item in self.held}
-            self.used = [self._seen(one) for one in tables.values() if one.digest not in held]
+            digests = {item.program.digest for item in self.held}
+            packages = {_package(item.program.name) for item in self.held} - {""}
+            self.used = [
+                self._seen(one)
+                for one in tables.values()
+                if one.digest not in digests and _package(one.program) not in packages
+            ]
         return self.used
 
     def _vote(self) -> Mapping[str, float]:
@@ -306,7 +311,7 @@ class AnswerValuesTraining(ConfiguredTraining):
         plan = self.plan.fit
         if (number := len(self.members)) < plan.members:
             self.note(f"fitting network {number + 1} of {plan.members} to the tried answers")
-            seed = self.config.run.seed + number
+            seed = self.config.run.seed * plan.members + number  # no two runs share one
             member = self._new(self.config.network, seed)
             losses = fit_member(member, self._used(), plan, self.observation, seed=seed)
             self.members.append(member)
@@ -338,3 +343,8 @@ class AnswerValuesTraining(ConfiguredTraining):
             places = {site: i for i, site in enumerate(str(session.observe(QUESTION_SITES)).split("\n"))}
             session.close()
         return replace(table, rows=rows[[places[site] for site in table.sites]])
+
+
+def _package(name: str) -> str:
+    """Return the package of a corpus' program; "" of other programs."""
+    return name.partition("/")[0] if "/" in name else ""
