@@ -274,6 +274,9 @@ def test_a_policy_learns_from_the_vectors_of_its_questions(tmp_path: Path) -> No
             small("inlining-credit", *changes, f"algorithm.tried={json.dumps([str(other_table(tmp_path))])}"),
             tmp_path / "other",
         )
+    later = f"environment.observation={json.dumps(VECTORS[::-1])}"
+    with pytest.raises(InputError, match="a vote needs 'inlining-features' first"):
+        trained(small("inlining-credit", *changes, later), tmp_path / "later")
     with pytest.raises(InputError, match="'graph' is observed, which tables of decisions do not have"):
         trained(small("inlining-credit", 'environment.observation="graph"'), tmp_path / "graph")
 
@@ -286,16 +289,17 @@ def other_table(folder: Path) -> Path:
 
 
 def test_packages_that_validate_are_not_fitted_to(tmp_path: Path) -> None:
-    """Other modules of the same package have much of the same code."""
+    """Other modules of the same package have much of the same code. A user's folder is no package."""
     training = AnswerValuesTraining(small("inlining-credit"), tmp_path, print)
+    assert not training.packages
+    training.packages = {"box2d"}
     table = decide(PROBLEM, trying=Trying(most=1))
     names = ("box2d/a.cpp", "leveldb/b.cpp", "box2d_of_mine/c.cpp", "d.cpp")
     training.before = [replace(table, program=name, digest=f"{i:032}") for i, name in enumerate(names)]
-    training.held = [
-        replace(training.held[0], program=replace(PROBLEM.program, name=name))
-        for name in ("box2d/e.cpp", "f.cpp")
-    ]
-    assert [one.program for one in training._used()] == list(names[1:])
+    assert [one.program for one in training._used()] == ["leveldb/b.cpp", "box2d_of_mine/c.cpp", "d.cpp"]
+    training.used, training.before = None, training.before[:1]
+    with pytest.raises(InputError, match="no answer was tried"):
+        training._used()
 
 
 def test_untried_questions_are_as_if_both_answers_cost_the_same() -> None:

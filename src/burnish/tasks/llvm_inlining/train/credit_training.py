@@ -34,6 +34,7 @@ from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.export_best import export
 from burnish.learning.training.start import load_start
 from burnish.learning.training.validation import NOTHING_YET, SCORE, Played, hold_out, measure, play_all
+from burnish.llvm.corpora.store import Corpus
 from burnish.policies.answer import answers_of
 from burnish.policies.choose import Actor
 from burnish.search.problem import Problem
@@ -123,6 +124,9 @@ class AnswerValuesTraining(ConfiguredTraining):
         self.members: list[Policy] = []  # of the vote, those that are fitted
         self.votes = 0  # number of mean votes that were tried
         self.used: list[Decisions] | None = None  # to fit to, while a pass fits
+        sources = (part.programs for part in self.validation.parts)
+        corpora = (source.programs for source in sources if isinstance(source, Corpus))
+        self.packages = {row.package for rows in corpora for row in rows}  # that validate
         self._new_policy()  # an error here costs no compile
         if config.start_from and self.plan.fit.members:
             raise InputError(
@@ -268,6 +272,8 @@ class AnswerValuesTraining(ConfiguredTraining):
             layers = self._new(network, 0).encoder
             if not isinstance(layers, MLP):
                 raise InputError(f"network: perceptrons vote, not {network['kind']!r}")
+            if INLINING_FEATURES not in (self.observation, self.observation[0]):
+                raise InputError(f"environment.observation: a vote needs {INLINING_FEATURES!r} first")
             seeing = sees_vectors(self.observation)
             network["hidden"] = voting_widths(members, layers.config, sees_vectors=seeing)
         return self._new(network, self.config.run.seed)
@@ -294,16 +300,20 @@ class AnswerValuesTraining(ConfiguredTraining):
         return self.fitting
 
     def _used(self) -> list[Decisions]:
-        """Return the decisions of modules that do not validate, nor their packages, with what is observed."""
+        """Return the decisions of modules that do not validate, nor their packages, with what is observed.
+
+        Raises:
+            InputError: no answer was tried in them.
+        """
         if self.used is None:
             tables = {(one.digest, one.trace): one for one in [*self.before, *self._tried()]}
             digests = {item.program.digest for item in self.held}
-            packages = {_package(item.program.name) for item in self.held} - {""}
             self.used = [
                 self._seen(one)
                 for one in tables.values()
-                if one.digest not in digests and _package(one.program) not in packages
+                if one.digest not in digests and one.program.partition("/")[0] not in self.packages
             ]
+            judged(self.used, 0.0)  # an error if no answer was tried
         return self.used
 
     def _vote(self) -> Mapping[str, float]:
@@ -343,8 +353,3 @@ class AnswerValuesTraining(ConfiguredTraining):
             places = {site: i for i, site in enumerate(str(session.observe(QUESTION_SITES)).split("\n"))}
             session.close()
         return replace(table, rows=rows[[places[site] for site in table.sites]])
-
-
-def _package(name: str) -> str:
-    """Return the package of a corpus' program; "" of other programs."""
-    return name.partition("/")[0] if "/" in name else ""

@@ -1,9 +1,9 @@
 """Votes of several perceptrons, as one perceptron.
 
 Each member votes by its difference d = log p(inline) - log p(leave), cut off at a full vote of either sign.
-The mean vote decides if it exceeds what is needed, either way; else LLVM's heuristic at -Oz does. Rectified
-units compute all of it: the members' layers side by side, then two units for each vote, then one for each
-answer. So it is stored, exported and served like every other perceptron.
+The mean vote decides if it is above a threshold, either way; else LLVM's heuristic at -Oz does. Rectified
+units compute the vote: the members' layers side by side, then two units for each vote, then one for each
+answer. So a vote is stored, exported and served like every other perceptron.
 """
 
 from __future__ import annotations
