@@ -51,7 +51,6 @@ from burnish.tasks.llvm_inlining.train.answer_fitting import (
     fit_member,
     judged,
     undecided,
-    with_untried,
 )
 from burnish.tasks.llvm_inlining.train.credit_training import AnswerValuesTraining
 from burnish.tasks.llvm_inlining.train.votes import SURE, layers_of, vote, voting_widths
@@ -102,7 +101,7 @@ def test_all_that_a_configuration_names_is_there(name: str) -> None:
         wanted = RECIPES if config.start_from else CREDIT
         assert used == [{f"corpus:{package}" for package in packages} for packages in wanted]
         assert config.start_from in ("", SHIPPED)
-        assert config.network["hidden"] == ([78, 64, 32] if config.start_from else [78, 32, 16])
+        assert config.network["hidden"] == [78, 64, 32]
         assert config.run.patience or name == "inlining-credit"
     else:
         assert used == [{"corpus:train"}, {"corpus:val"}]
@@ -204,7 +203,7 @@ def test_the_credit_of_answers_goes_on_after_an_interruption(tmp_path: Path, cha
     assert len(first) > 2
     assert all(second[name] == pytest.approx(weights, abs=1e-6) for name, weights in first.items())
     if "algorithm.fit.members=2" in changes:
-        with pytest.raises(InputError, match=r"another network: .*network\.hidden = \[78, 65, 33, 5, 3\]"):
+        with pytest.raises(InputError, match=r"another network: .*network\.hidden = \[78, 129, 65, 5, 3\]"):
             trained(small("inlining-ppo", f"start_from={tmp_path}"), tmp_path / "ppo")
 
 
@@ -300,18 +299,6 @@ def test_packages_that_validate_are_not_fitted_to(tmp_path: Path) -> None:
     training.used, training.before = None, training.before[:1]
     with pytest.raises(InputError, match="no answer was tried"):
         training._used()
-
-
-def test_untried_questions_are_as_if_both_answers_cost_the_same() -> None:
-    table = decide(PROBLEM, trying=Trying(most=4))
-    data = judged([table], 0.5)
-    both = with_untried(data, [table], FittingConfig(margin=0.5, untried=1.5), seed=0)
-    assert (len(data), len(both)) == (4, 10)
-    assert both.gains[:4].tolist() == data.gains.tolist()
-    left = {tuple(row) for row in table.rows[~table.tried]}
-    for row, gain in zip(both.rows[4:], both.gains[4:], strict=True):
-        assert tuple(row) in left
-        assert gain == 0.5 * (2 * row[WOULD] - 1)
 
 
 def perceptron(hidden: Sequence[int], observation: Observed = "inlining-features", seed: int = 0) -> Policy:

@@ -45,7 +45,6 @@ class FittingConfig:
     """Settings of the fit."""
 
     warm_epochs: int = 0  # first, on all questions, to the heuristic's own answers: the margin alone
-    untried: float = 0.0  # of the questions that were not tried, as many as of those that were, times this
     epochs: int = 80
     batch: int = 128
     learning_rate: float = 2e-3
@@ -54,13 +53,13 @@ class FittingConfig:
     max_gradient_norm: float = 1.0
     members: int = 0  # networks that vote, fitted without a margin; 0: the policy itself is fitted
     full_vote: float = 0.25  # difference of a member's logits from which its vote is a full one
-    needed: tuple[float, ...] = (1.0, 0.9, 0.8, 0.7, 0.6)  # mean votes to try; 1: the heuristic only
+    needed: tuple[float, ...] = (1.0, 0.8, 0.6, 0.5, 0.4)  # mean votes to try; 1: the heuristic only
 
     def __post_init__(self) -> None:
         """Raise InputError if a value is out of its range."""
         whole = dict.fromkeys(("epochs", "batch"), (1, np.inf)) | {"warm_epochs": (0, np.inf)}
         whole |= {"members": (0, np.inf)}
-        rest = ("learning_rate", "weight_decay", "margin", "untried", "max_gradient_norm", "full_vote")
+        rest = ("learning_rate", "weight_decay", "margin", "max_gradient_norm", "full_vote")
         check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
         if not self.needed or not all(0.0 <= mean <= 1.0 for mean in self.needed):
             raise InputError(f"FittingConfig.needed: expected mean votes from 0 to 1, not {self.needed!r}")
@@ -99,17 +98,6 @@ def undecided(rows: Rows, margin: float) -> Judged:
     """Return questions as if both answers cost the same: the margin in the heuristic's favour."""
     gains = np.asarray(margin * (2 * rows[:, WOULD] - 1), dtype=np.float64)
     return Judged(rows, gains)
-
-
-def with_untried(data: Judged, tables: Sequence[Decisions], config: FittingConfig, *, seed: int) -> Judged:
-    """Return the tried questions with `config.untried` times as many that were not, as if undecided.
-
-    A few tried questions do not hold a network to the heuristic's answers elsewhere.
-    """
-    rows = np.concatenate([one.rows[~one.tried] for one in tables])
-    drawn = np.random.default_rng(seed).permutation(len(rows))[: int(config.untried * len(data))]
-    more = undecided(rows[drawn], config.margin)
-    return Judged(np.concatenate([data.rows, more.rows]), np.concatenate([data.gains, more.gains]))
 
 
 def begin(policy: Policy, rows: Rows, observation: Observed = INLINING_FEATURES, *, seed: int) -> None:
@@ -249,6 +237,5 @@ def fit_member(
     judgeable = [one for one in tables if one.tried.any()] or tables
     drawn = generator(seed, 0, 0).integers(len(judgeable), size=len(judgeable))
     own = [judgeable[i] for i in drawn]
-    data = with_untried(judged(own, 0.0), own, config, seed=seed)
-    fitting = Fitting(member, data, config, observation, seed=seed, fixed=HEURISTIC_WIDTH)
+    fitting = Fitting(member, judged(own, 0.0), config, observation, seed=seed, fixed=HEURISTIC_WIDTH)
     return fitting.fit(config.epochs)

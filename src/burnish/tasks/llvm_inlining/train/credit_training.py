@@ -62,7 +62,6 @@ from burnish.tasks.llvm_inlining.train.answer_fitting import (
     fit_member,
     judged,
     undecided,
-    with_untried,
 )
 from burnish.tasks.llvm_inlining.train.votes import vote, voting_widths
 from burnish.workers.sandbox import Sandbox
@@ -295,7 +294,7 @@ class AnswerValuesTraining(ConfiguredTraining):
                 if plan.warm_epochs:
                     start = undecided(asked, plan.margin)
                     Fitting(self.policy, start, plan, self.observation, seed=seed).fit(plan.warm_epochs)
-            data = with_untried(judged(used, plan.margin), used, plan, seed=seed)
+            data = judged(used, plan.margin)
             self.fitting = Fitting(self.policy, data, plan, self.observation, seed=seed)
         return self.fitting
 
