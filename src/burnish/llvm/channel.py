@@ -39,10 +39,11 @@ class Questions:
     advisor: str  # LLVM's option that makes the compiler ask
     channel_option: str  # LLVM's option for the channel's base
     tool: str  # LLVM's tool that asks, too: "opt" or "llc"
+    more: tuple[str, ...] = ()  # LLVM's options that make the compiler send inputs beside its own
 
-    def options(self, base: Path) -> tuple[str, str]:
-        """Return LLVM's options for a channel; clang takes each after -mllvm."""
-        return self.advisor, f"{self.channel_option}={base}"
+    def options(self, base: Path) -> tuple[str, ...]:
+        """Return LLVM's options for a channel, whose option is the last; clang takes each after -mllvm."""
+        return self.advisor, *self.more, f"{self.channel_option}={base}"
 
 
 @dataclass(frozen=True)

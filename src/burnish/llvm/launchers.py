@@ -103,8 +103,9 @@ class Launchers:
             yield "--start-no-unused-arguments"  # for commands that only link or preprocess
         for number, questions in enumerate(self.asked):
             if is_clang or tool.startswith(questions.tool):
-                advisor, channel = questions.options(Path(f"$base.{number}"))
-                yield f'-mllvm {advisor} -mllvm "{channel}"' if is_clang else f'{advisor} "{channel}"'
+                *plain, channel = questions.options(Path(f"$base.{number}"))
+                words = [*map(shlex.quote, plain), f'"{channel}"']
+                yield from (f"-mllvm {word}" if is_clang else word for word in words)
         if is_clang:
             yield "--end-no-unused-arguments"
 

@@ -9,12 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
+from burnish.llvm.representations.ir2vec import DIMENSION
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
 from burnish.policies.batches import Features
 from burnish.policies.choose import Floats
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
-from burnish.tasks.llvm_inlining.observations import FEATURES
+from burnish.tasks.llvm_inlining.observations import (
+    CALLEE_VECTOR,
+    CALLER_VECTOR,
+    FEATURES,
+    INLINING_FEATURES,
+    QUESTION_VECTORS,
+)
 from burnish.tasks.llvm_inlining.session import open_inlining
 from tests.sources import program
 
@@ -50,6 +57,21 @@ def random_policy(
     logits = last(encoder(_questions()[:, [FEATURES.index(name) for name in columns]]))
     last.bias[1] -= np.median(logits[:, 1] - logits[:, 0])
     return ArraysPolicy(ACTIONS, Features(), encoder, last, card=card)
+
+
+def policy_on_vectors(seed: int) -> ArraysPolicy:
+    """Return one that observes the callee's and the caller's vector, too, and inlines half of the calls."""
+    names = (CALLEE_VECTOR, INLINING_FEATURES, CALLER_VECTOR)
+    rng = np.random.default_rng(seed)
+    session = open_inlining(program("classes.cpp"))
+    both, plain = np.asarray(session.observe(QUESTION_VECTORS)), _questions()
+    rows = np.hstack([both[:, :DIMENSION], plain, both[:, DIMENSION:]]).astype(np.float32)
+    first, last = _layer(rng, rows.shape[1], 20, norm=False), _layer(rng, 20, len(ACTIONS), norm=False)
+    encoder = Perceptron(True, rows.mean(axis=0), rows.std(axis=0) + 1, (first,), "relu", None)
+    logits = last(encoder(rows))
+    last.bias[1] -= np.median(logits[:, 1] - logits[:, 0])
+    card = {"task": TASK.id, "observation": list(names), "max_steps": None}
+    return ArraysPolicy(ACTIONS, Features(names), encoder, last, card=card)
 
 
 @cache

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from burnish.tasks.llvm_inlining.channel import inliner_questions
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import open_inlining
 from tests.sources import DATA, FILES
-from tests.tasks.llvm_inlining.policies import random_policy, random_rows, saved
+from tests.tasks.llvm_inlining.policies import policy_on_vectors, random_policy, random_rows, saved
 
 OLDER = tuple(name for name in FEATURES if "avail_external" not in name and "default_dest" not in name)
 """The 35 of LLVM 17."""
@@ -68,15 +68,18 @@ def served_to(
     return served, answers
 
 
-def test_clang_makes_the_same_bytes_as_the_session(tmp_path: Path) -> None:
-    path = saved(random_policy(0), tmp_path)
+@pytest.mark.parametrize("made_by", [random_policy, policy_on_vectors])
+def test_clang_makes_the_same_bytes_as_the_session(
+    made_by: Callable[[int], ArraysPolicy], tmp_path: Path
+) -> None:
+    path = saved(made_by(0), tmp_path)
     policy, decisions = load_action_policy(path), 0
     for name in FILES:
         session = open_inlining(load_program(DATA / name))
         trace = session.answer(answers_of(path, TASK))
         base = tmp_path / "channel"
         made = tmp_path / f"{name}.o"
-        asks = ("-enable-ml-inliner=release", f"-inliner-interactive-channel-base={base}")
+        asks = inliner_questions(policy).options(base)
         options = [word for option in asks for word in ("-mllvm", option)]
         tool = find_tool("clang++" if name.endswith("cpp") else "clang")
         with Channel(base) as channel:

@@ -161,6 +161,7 @@ def _one_channel(asked: Sequence[Questions], base: Path, command: Sequence[str])
 
     with Channel(base) as channel:
         if not command:
+            print(f"LLVM's options: {' '.join(questions.options(base))}", file=sys.stderr)
             print(f"answering at {base}.in and {base}.out, until Ctrl-C", file=sys.stderr, flush=True)
             answer(lambda: True)
             return 0

@@ -20,7 +20,6 @@ over its functions.
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +38,11 @@ SeedVectors = _native.SeedVectors
 Vectors = NDArray[np.float32]
 
 
+def shipped_vocabulary() -> Path:
+    """Return the file of the seed vectors that come with burnish, which LLVM's options take, too."""
+    return Path(__file__).parent / "data" / SHIPPED
+
+
 @cache
 def shipped_seed_vectors() -> SeedVectors:
     """Return the seed vectors that come with burnish.
@@ -46,8 +50,7 @@ def shipped_seed_vectors() -> SeedVectors:
     benchmarks/embeddings.py of commit 7bab626 trained them with TransE (Bordes et al. 2013) on the training
     split of the public corpus.
     """
-    with resources.as_file(resources.files("burnish.llvm.representations").joinpath("data", SHIPPED)) as path:
-        return load_seed_vectors(path)
+    return load_seed_vectors(shipped_vocabulary())
 
 
 def load_seed_vectors(path: Path) -> SeedVectors:

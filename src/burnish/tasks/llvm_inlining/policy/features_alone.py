@@ -46,8 +46,9 @@ def on_features_alone(policy: ActionPolicy) -> ActionPolicy:
         return policy
     if isinstance(observed, str) or tuple(observed) != BOTH:
         raise InputError(
-            f"the policy observes {observed!r}, but a compiler sends only LLVM's features; train one with "
-            f"the observation {INLINING_FEATURES!r}, the default of burnish train inlining-credit"
+            f"the policy observes {observed!r}; expected LLVM's features alone, or, over a compiler's "
+            "channel, with the vectors of callee and caller; train one with the observation "
+            f"{INLINING_FEATURES!r}, the default of burnish train inlining-credit"
         )
     fits = (
         isinstance(policy, ArraysPolicy)
