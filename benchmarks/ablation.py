@@ -16,12 +16,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from kit.commands import burnish, evaluate
+from kit.commands import burnish, evaluate, of_all
 from rich.console import Console
 from rich.table import Table
 
 from burnish.console.numbers import ratio_text
-from burnish.evaluation.statistics import ALL
 
 FOUND = Path(__file__).parent / "results" / "sequences" / "found.jsonl"
 
@@ -168,15 +167,9 @@ def table(
     trainings: dict[str, dict[str, Any]], alone: list[dict[str, Any]], guided: list[dict[str, Any]]
 ) -> None:
     """Print each training's cost and the ratios reached: ir-instructions of -Oz / those of the method."""
-    reached = {
-        item["method"]: item["unguarded"]["ratio"]
-        for item in alone
-        if item.get("project") == item.get("language") == ALL
-    }
+    reached = {item["method"]: item["unguarded"]["ratio"] for item in of_all(alone)}
     shown = Table("method", "trained, s", "steps", "validation", "one try", "short [95 %]", "+ = -")
-    for item in guided:
-        if not item.get("project") == item.get("language") == ALL:
-            continue
+    for item in of_all(guided):
         made = trainings.get(Path(item["method"].partition("@")[2]).stem)
         cells = (
             [f"{made['seconds']:.0f}", f"{made['steps']}", f"{made['validation/ratio']:.4f}"]

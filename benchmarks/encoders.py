@@ -27,13 +27,12 @@ from statistics import fmean, mean
 from typing import Any
 
 import matplotlib as mpl
-from kit.commands import burnish, evaluate
+from kit.commands import burnish, evaluate, of_all
 from kit.shown import GRID
 from matplotlib.figure import Figure
 
 from burnish.core.registry import load_task
 from burnish.evaluation.report.plots import COLOURS, DASHES
-from burnish.evaluation.statistics import ALL
 from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Source
 from burnish.learning.training.track import LOG, read_log
@@ -157,13 +156,12 @@ def held_out(objective: str, options: argparse.Namespace) -> Iterator[dict[str, 
     first = [method for method, (_, seed) in zip(guided, encoders.values(), strict=True) if seed == 0]
     for budget, methods in ((ONCE, guided), (SEARCHED, [*SEARCHES, "mixed@shipped", *first])):
         folder = options.runs / f"{objective}-{budget}"
-        for row in evaluate(folder, methods, "--objective", objective, "--budget", budget, *words):
-            if row.get("project") == row.get("language") == ALL:
-                path = row["method"].partition("@")[2]
-                encoder, seed = encoders.get(path, (row["method"], 0))
-                where = {"objective": objective, "budget": budget, "encoder": encoder, "seed": seed}
-                reached = {key: row["unguarded"][key] for key in ("ratio", "low", "high")}
-                yield where | reached | {key: row[key] for key in ("seconds", "failures")}
+        for row in of_all(evaluate(folder, methods, "--objective", objective, "--budget", budget, *words)):
+            path = row["method"].partition("@")[2]
+            encoder, seed = encoders.get(path, (row["method"], 0))
+            where = {"objective": objective, "budget": budget, "encoder": encoder, "seed": seed}
+            reached = {key: row["unguarded"][key] for key in ("ratio", "low", "high")}
+            yield where | reached | {key: row[key] for key in ("seconds", "failures")}
 
 
 def best(rows: Rows, key: str, limit: float = math.inf) -> float:

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from kit.commands import burnish
 from kit.kept import keep
 from kit.shown import GRID
 from matplotlib.figure import Figure
@@ -79,11 +78,6 @@ def evaluate(options: argparse.Namespace, most: int) -> None:
     limits = ("--budget", f"{most} evaluations", "--seed", str(options.seed), "--jobs", str(options.jobs))
     chosen = ("--task", "mlir_schedules", "--objective", "seconds", "--methods", ",".join(SEARCHES))
     burnish("evaluate", PROGRAMS, *chosen, *limits, "--repeats", "3", "--out", str(options.runs / "searches"))
-
-
-def burnish(*words: str) -> None:
-    """Run a command of burnish."""
-    subprocess.run([sys.executable, "-m", "burnish.cli", *words], check=True)
 
 
 def of_training(run: Path) -> Iterator[dict[str, Any]]:

@@ -5,9 +5,9 @@
 
 Programs are kernels and workloads; by default the kernels from n to z, which sequence-values-seconds is not
 trained on, and all workloads. Each one is optimized for its medium input, without a profile and with one
-(`--profile`): by clang -O3 alone, by the policy's first sequence, and by a search that the policy guides. The
-objects are then compared with clang -O3's on the large input, in interleaved rounds of CPU times, and so are
-their outputs. --out gets rows.jsonl, a row for each program and way, and table.txt.
+(`--profile`): by clang -O3 alone, by the policy's sequence of the largest expected gain, and by a search that
+the policy guides. The objects are then compared with clang -O3's on the large input, in interleaved rounds of
+CPU times, and so are their outputs. --out gets rows.jsonl, a row for each program and way, and table.txt.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from burnish.llvm.run import differences, run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.run.running import PATIENT
-from burnish.policies.find import NONE, find_guide
+from burnish.policies.find import NONE
+from burnish.policies.sequence_values import load_for
 from burnish.search import Budget
 from burnish.search.problem import Problem
 
@@ -61,7 +62,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("patterns", nargs="*", default=HELD_OUT, metavar="PATTERN")
-    parser.add_argument("--policy", default=NONE, help="a file, or the name of a shipped policy")
+    parser.add_argument("--policy", default=NONE, help="a file of sequence values")
     parser.add_argument("--seconds", type=float, default=25.0, help="of search; 0: no search")
     parser.add_argument("--method", default="mixed")
     parser.add_argument("--profile", nargs="+", choices=("no", "yes"), default=["no", "yes"])
@@ -104,9 +105,8 @@ def traces(task: Task, program: Program, options: argparse.Namespace) -> Iterato
     """Yield the ways of optimizing a program, with their traces; None: the search kept the baseline."""
     if "profile" in task.options:  # else it is the baseline
         yield f"clang -{LEVEL}", (f"clang<{LEVEL}>",)
-    if policy := find_guide(options.policy, task, OBJECTIVE):
-        guide_for, _ = policy
-        yield "first sequence", next(guide_for(task.open(program)).initial_traces)
+    if options.policy != NONE:
+        yield "policy", load_for(Path(options.policy), task).best(task.open(program))
     if options.seconds:
         strategy = Strategy(options.method, options.policy)
         budget = Budget(seconds=options.seconds)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from burnish.evaluation.statistics import ALL
+
 
 def burnish(*arguments: str, capture: bool = False) -> str:
     """Run a command of burnish; return what it prints if `capture` is true, else "".
@@ -34,3 +36,8 @@ def evaluate(folder: Path, methods: Iterable[str], *words: str) -> list[dict[str
         json.loads(line)
         for line in burnish("evaluate", "--json", "--out", str(folder), capture=True).splitlines()
     ]
+
+
+def of_all(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of `evaluate` that are means over all programs, not over a project or a language."""
+    return [row for row in rows if row.get("project") == row.get("language") == ALL]

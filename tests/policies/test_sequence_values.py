@@ -6,14 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import parse_objective
+from burnish.core.session import Session
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.passes import left_out
 from burnish.policies import find
@@ -70,6 +73,24 @@ def test_most_expected_improvement_per_second_is_next() -> None:
     # 0.75 * 0.1 + 0.25 * 0.2 = 0.125 and 0.75 * 0.3 = 0.225
     assert order(small(), [1.0, 0.0], [None]) == [2, 1]
     assert order(small(), [1.0, 0.0], [None], seconds=(1, 1, 9)) == [1, 2]
+
+
+class Opened:
+    """A session that is only looked at."""
+
+    def observe(self, name: str) -> NDArray[np.float32]:
+        assert name == "opcode-counts"
+        return np.zeros(2, dtype=np.float32)  # like the first training program
+
+
+def test_the_best_without_a_measurement_may_not_lose() -> None:
+    policy, session = small(), cast(Session, Opened())
+    # 0.75 * 0.1 + 0.25 * 0.2 = 0.125 and 0.75 * 0.3 - 0.25 * 1 = -0.025: here losses count
+    assert policy.best(session) == ("gvn",)
+    gains = np.array([[0, 0.1, 0.3], [0, 0.2, 0]], dtype=np.float16)  # 0.125 and 0.225
+    assert replace(policy, gains=gains).best(session) == ("clang<Oz>", "globaldce")
+    losing = np.array([[0, 0.1, 0], [0, -0.9, 0]], dtype=np.float16)  # 0.075 - 0.225
+    assert replace(policy, gains=losing).best(session) == ("clang<Oz>",)
 
 
 def test_large_programs_take_longer() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.task import SearchHints, Task
+from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.walk import replay_legal
 from burnish.learning.portfolio.costs import CostTable, TableSetup, fill, fit_time
 from burnish.learning.portfolio.portfolio import greedy_cover
@@ -22,7 +26,7 @@ from burnish.learning.training.config import read_config
 from burnish.learning.training.loop import IterationProgress, Listener, train
 from burnish.policies.sequence_values import load_sequence_values
 from burnish.search import Budget
-from tests.core.counting_task import TASK, counters
+from tests.core.counting_task import ACTIONS, TASK, CountingSession, counters
 from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
@@ -74,6 +78,30 @@ def test_table_grows_both_ways(tmp_path: Path) -> None:
     again = filled(COUNTING, state, [("halve",), ("subtract(3)",)])
     np.testing.assert_array_equal(again.costs[:, ::-1], whole.costs)
     assert json.loads(state.read_text().splitlines()[1])["program"] == PROGRAMS[0].name
+
+
+class DriftingSession(CountingSession):
+    """Each measurement of the process finds 1 % more than the one before."""
+
+    measured = 0
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        Session.__init__(self, ACTIONS, reopen=partial(DriftingSession, program))
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        DriftingSession.measured += 1
+        return super().cost(objective, site) * 1.01**DriftingSession.measured
+
+
+def test_a_noisy_cost_is_measured_in_turn_with_the_reference(tmp_path: Path) -> None:
+    noisy = {"total": replace(TASK.objective("total"), noisy=True)}
+    task = replace(COUNTING, open=DriftingSession, objectives=noisy)
+    traces = [("halve",), *((("add(1)",) * count + ("halve",)) for count in (1, 2, 3))]
+    found = filled(task, tmp_path / "noisy", traces).log_ratios("total")
+    exact = filled(COUNTING, tmp_path / "exact", traces).log_ratios("total")
+    assert np.abs(exact).max() > 0.05
+    assert found == pytest.approx(exact, abs=0.02)
 
 
 def test_crash_costs_infinitely_much(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Costs and times of traces on programs, measured in worker processes; a table in a file that can grow.
 
-Times are relative to the reference; `reached` gives the gain that a policy reaches within a time.
+Times are relative to the reference; `reached` gives the gain that a policy reaches within a time. A noisy
+cost in a table is the reference's, divided by a ratio from alternate runs. Otherwise a drift between two
+measurements would look like a gain, and of many traces, the luckiest would be chosen.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace
 from burnish.core.walk import after
+from burnish.evaluation.gain import measure_gain
+from burnish.evaluation.timing import Comparer, Effort
 from burnish.files import LineFile, read_json_lines
 from burnish.learning.training.collect import LIMITS
 from burnish.policies.sequence_values import SequenceValues, features_of, size_of
@@ -33,6 +37,7 @@ from burnish.workers.worker import Worker
 
 LEAST_TIME = 0.02  # in units of the reference's time: the resolution of the measurement
 SHORT = 5.0  # time limit of validation, in units of the reference's time
+EFFORT = Effort(repeats=3, confidence=0.75)  # of a noisy cost, in alternate runs with the reference
 
 
 def relative_seconds(
@@ -117,17 +122,23 @@ def measure_reference(
         ProgramError: the program cannot be opened.
         CompilerCrash: the compiler crashes under the reference.
     """
-    opener = task.open if task.hints.initial_traces else task.baseline(task.reference)
-    call = _first, opener, program, [task.hints.first_trace], tuple(objectives)
+    call = _first, _opener(task), program, [task.hints.first_trace], tuple(objectives)
     worker.call(*call)  # warms caches
     found: tuple[tuple[float, ...], float] = worker.call(*call)
     return found
 
 
 def measure_traces(
-    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
+    task: Task,
+    program: Program,
+    traces: Sequence[Trace],
+    objectives: Sequence[str],
+    worker: Worker,
+    references: Sequence[float] | None = None,
 ) -> list[CostsAndSeconds]:
     """Measure traces one after the other; a trace that crashes the compiler takes the time limit.
+
+    With the reference's costs `references`, noisy costs are measured in alternate runs with the reference.
 
     Raises:
         ProgramError: the program cannot be opened.
@@ -135,12 +146,21 @@ def measure_traces(
     measured: list[CostsAndSeconds] = []
     while len(measured) < len(traces):
         try:
-            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
+            left = list(traces[len(measured) :])
+            if references and any(task.objective(name).noisy for name in objectives):
+                worker.send(_measure_in_turn, task, program, left, tuple(objectives), tuple(references))
+            else:
+                worker.send(_measure, task.open, program, left, tuple(objectives))
             while (answer := worker.receive())[0]:
                 measured.append(answer[1])
         except CompilerCrash:
             measured.append((None, LIMITS.deadline_seconds))
     return measured
+
+
+def _opener(task: Task) -> Callable[[Program], Session]:
+    """Return the opener of a program for its reference: the first trace if there is one."""
+    return task.open if task.hints.initial_traces else task.baseline(task.reference)
 
 
 def _first(
@@ -160,6 +180,30 @@ def _measure(
         with after(root, trace, skip_illegal=True) as session:
             seconds = time.perf_counter() - begin
             yield tuple(session.measure(objective) for objective in objectives), seconds
+
+
+def _measure_in_turn(
+    task: Task,
+    program: Program,
+    traces: Sequence[Trace],
+    objectives: Sequence[str],
+    references: Sequence[float],
+) -> Iterator[tuple[tuple[float, ...], float]]:
+    """Measure like `_measure`, but noisy costs in alternate runs with the reference."""
+    comparer = Comparer(EFFORT)
+    goals = [task.objective(name) for name in objectives]
+    with after(_opener(task)(program), task.hints.first_trace, skip_illegal=True) as reference:
+        root = task.open(program)
+        for trace in traces:
+            begin = time.perf_counter()
+            with after(root, trace, skip_illegal=True) as session:
+                seconds = time.perf_counter() - begin
+                costs = [session.measure(goal.name) for goal in goals]  # wrong outputs are found here
+                for number, goal in enumerate(goals):
+                    if goal.noisy:
+                        gain = measure_gain(task, program, goal, reference, session, comparer=comparer)
+                        costs[number] = references[number] / gain.comparison.ratio
+                yield tuple(costs), seconds
 
 
 @dataclass(frozen=True)
@@ -256,7 +300,7 @@ def fill(
             trace for trace, name in zip(traces, names, strict=True) if not row or name not in row.costs
         ]
         if missing:
-            more = tuple(setup.objectives), tuple(setup.observations), missing, row is not None
+            more = tuple(setup.objectives), tuple(setup.observations), missing, row and row.references
             shards[program.name] = program_shard(_measured, setup.task, program, *more)
     done = len(programs) - len(shards)
     with closing(LineFile(state, keep=len(known) > 1)) as file:
@@ -314,16 +358,16 @@ def _measured(
     objectives: Sequence[str],
     observations: Sequence[str],
     traces: Sequence[Trace],
-    is_known: bool,
+    references: Sequence[float] | None,
 ) -> list[dict[str, Any]]:
     """Return the new lines of the state file; [] if the reference fails.
 
-    With `is_known`, the file has the program's features and references already.
+    With `references`, the file has them and the program's features already.
     """
     lines: list[dict[str, Any]] = []
     try:
         with closing(Worker(LIMITS)) as worker:
-            if not is_known:
+            if not references:
                 features = features_of(Sandbox(task.open, program, worker=worker), observations)
                 references, seconds = measure_reference(task, program, objectives, worker)
                 lines.append(
@@ -334,7 +378,7 @@ def _measured(
                         "reference_seconds": seconds,
                     }
                 )
-            measured = measure_traces(task, program, traces, objectives, worker)
+            measured = measure_traces(task, program, traces, objectives, worker, references)
     except (CompilerCrash, ProgramError):
         return []
     costs = {
