@@ -86,7 +86,7 @@ def test_what_cannot_be_computed_is_refused() -> None:
     policy = sees_both(0, log1p=True)
     others = {**policy.card, "observation": ["inlining-features", "opcode-counts"]}
     with pytest.raises(
-        InputError, match=r"observes \['inlining-features', 'opcode-counts'\], but a compiler"
+        InputError, match=r"observes \['inlining-features', 'opcode-counts'\]; expected LLVM's features"
     ):
         on_features_alone(replace(policy, card=others))
     with pytest.raises(InputError, match="only at -Oz"):
