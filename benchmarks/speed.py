@@ -1,13 +1,14 @@
 """Run time of whole programs over clang -O3, on inputs that neither search nor profile saw.
 
     python benchmarks/speed.py [PATTERN ...] [--policy FILE] [--seconds 25] [--profile yes no]
-                               [--cpu native] [--rounds 7] [--out benchmarks/results/speed]
+                               [--ways level policy search] [--cpu native] [--rounds 7] [--out FOLDER]
 
 Programs are kernels and workloads; by default the kernels from n to z, which sequence-values-seconds is not
 trained on, and all workloads. Each one is optimized for its medium input, without a profile and with one
 (`--profile`): by clang -O3 alone, by the policy's sequence of the largest expected gain, and by a search that
-the policy guides. The objects are then compared with clang -O3's on the large input, in interleaved rounds of
-CPU times, and so are their outputs. --out gets rows.jsonl, a row for each program and way, and table.txt.
+the policy guides (--ways). The objects are then compared with clang -O3's on the large input, in interleaved
+rounds of CPU times, and so are their outputs. --out, by default benchmarks/results/speed, gets rows.jsonl, a
+row for each program and way, and table.txt.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from burnish.search.problem import Problem
 OBJECTIVE, LEVEL = "seconds", "O3"
 SEEN, UNSEEN = "medium", "large"  # inputs: of the search and the profile, and of the comparison
 HELD_OUT = ("kernels:[n-z]*", "workloads:*")
+WAYS = ("level", "policy", "search")
 CONFIDENCE = 0.95
 
 
@@ -63,7 +65,8 @@ def main() -> None:
     )
     parser.add_argument("patterns", nargs="*", default=HELD_OUT, metavar="PATTERN")
     parser.add_argument("--policy", default=NONE, help="a file of sequence values")
-    parser.add_argument("--seconds", type=float, default=25.0, help="of search; 0: no search")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--seconds", type=float, default=25.0, help="of search")
     parser.add_argument("--method", default="mixed")
     parser.add_argument("--profile", nargs="+", choices=("no", "yes"), default=["no", "yes"])
     parser.add_argument("--cpu", default="x86-64")
@@ -103,11 +106,11 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def traces(task: Task, program: Program, options: argparse.Namespace) -> Iterator[tuple[str, Trace | None]]:
     """Yield the ways of optimizing a program, with their traces; None: the search kept the baseline."""
-    if "profile" in task.options:  # else it is the baseline
+    if "level" in options.ways and "profile" in task.options:  # else it is the baseline
         yield f"clang -{LEVEL}", (f"clang<{LEVEL}>",)
-    if options.policy != NONE:
-        yield "policy", load_for(Path(options.policy), task).best(task.open(program))
-    if options.seconds:
+    if "policy" in options.ways and options.policy != NONE:
+        yield "policy", load_for(Path(options.policy), task)(task.open(program)).choice
+    if "search" in options.ways:
         strategy = Strategy(options.method, options.policy)
         budget = Budget(seconds=options.seconds)
         found = optimize(

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from burnish.core.errors import InputError, ReplayError
+from burnish.core.guide import Guide, GuideFor, in_order
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -17,6 +18,7 @@ from burnish.evaluation import confirm, measure_baselines, optimize, replay, rep
 from burnish.evaluation.confirm import reference_of
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparer, Comparison, Effort
+from burnish.policies import find as policies
 from burnish.search import Budget, problem, search
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import TASK as LLVM
@@ -138,12 +140,12 @@ def runnable(rounds: str = "2000") -> Program:
 SPEED = make_task(Options(level="O3"))
 
 
-def confirmed(task: Task, source: Program, objective: str, *trace: str) -> Result:
+def confirmed(task: Task, source: Program, objective: str, *trace: str, expected: bool = False) -> Result:
     """Return what confirm makes of a trace."""
     found = Result(task.id, source.name, source.digest, objective, "m", 0, trace, 1.0, {}, 1, 0.1, {})
     problem = Problem(task, source, objective, limits=LIMITS)
     costs = measure_baselines(problem, ["O0", "O3"])
-    return confirm(problem, found, costs, effort=Effort(repeats=6, confidence=0.9))
+    return confirm(problem, found, costs, effort=Effort(repeats=6, confidence=0.9), expected=expected)
 
 
 def test_outputs_are_compared_with_those_at_o0() -> None:
@@ -183,6 +185,31 @@ def test_candidate_is_better_where_the_comparison_says_so(
     assert (result.timing["verdict"], result.timing["against"]) == (verdict, "O3")
     assert (result.timing["low"], result.timing["high"]) == pytest.approx((1.05, 1.2))
     assert Result.from_json(result.to_json()) == result
+
+
+@pytest.mark.parametrize(("ratio", "kept"), [(1.01, ""), (1.0, "O3"), (0.99, "O3")])
+def test_what_a_policy_expects_is_kept_unless_it_costs_more(
+    monkeypatch: pytest.MonkeyPatch, ratio: float, kept: str
+) -> None:
+    unclear = Comparison(ratio, 0.9, 1.1, NO_DIFFERENCE, 0.95, 15, least=(0.1, 0.1))
+    monkeypatch.setattr(timing, "compare_times", lambda *_, **__: unclear)
+    result = confirmed(SPEED, runnable(), "seconds", "clang<O1>", expected=True)
+    assert (result.fallback, result.timing["verdict"]) == (kept, NO_DIFFERENCE)
+
+
+@pytest.mark.parametrize("choice", [("clang<O1>",), ("no-such-pass",), None])
+def test_the_policys_choice_comes_after_a_search_that_found_nothing_certain(
+    monkeypatch: pytest.MonkeyPatch, choice: tuple[str, ...] | None
+) -> None:
+    def find_guide(*_: object) -> tuple[GuideFor, str]:
+        return lambda _: Guide(in_order([("clang<O2>",)]), choice=choice), "guide"
+
+    monkeypatch.setattr(policies, "find_guide", find_guide)
+    monkeypatch.setattr(timing, "compare_times", lambda *_, **__: comparison(NO_DIFFERENCE))
+    problem, effort = Problem(SPEED, runnable(), "seconds", limits=LIMITS), Effort(repeats=6, confidence=0.9)
+    result = optimize(problem, Budget(evaluations=2), baselines=["O0"], effort=effort)
+    kept = choice == ("clang<O1>",)
+    assert (result.trace, result.fallback) == ((choice, "") if kept else ((), "O3"))
 
 
 def test_identical_objects_are_no_gain() -> None:

@@ -114,6 +114,8 @@ class Guide:
     policy: StatePolicy | None = None
     predicted_cost: Callable[[Session], float] | None = None
     """Predicts the cost of a state of the program without measuring, from its session in this process."""
+    choice: Trace | None = None
+    """The trace to take without a measurement; None if the policy expects no gain, or says nothing."""
     searches: bool = False
     """True if the initial traces are a search of their own, which may use the whole budget."""
 

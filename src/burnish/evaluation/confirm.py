@@ -56,7 +56,14 @@ def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
     return min(baselines, key=lambda name: baselines[name][goal.name])
 
 
-def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort = Effort()) -> Result:
+def confirm(
+    problem: Problem,
+    found: Result,
+    baselines: Costs,
+    *,
+    effort: Effort = Effort(),
+    expected: bool = False,
+) -> Result:
     """Replay a search's result, measure it again, and keep the reference if the result is not better.
 
     A program with a workload is run on all its inputs, and must behave as the unoptimized program. A noisy
@@ -68,6 +75,8 @@ def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort
         found: The search's result.
         baselines: The costs by measure_baselines, including the task's reference.
         effort: The effort of a noisy comparison.
+        expected: True if a policy expects a gain. A noisy objective is then better unless the trace costs as
+            much or more in the comparison.
     """
     task = problem.task
     goal = task.objective(found.objective)
@@ -81,7 +90,7 @@ def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort
         checks = (f"failed: {error}",)
     if seen and seen.comparison:
         reference = reference | {goal.name: seen.baseline}
-    kept = seen if seen and _is_better(seen, goal, reference) else None
+    kept = seen if seen and _is_better(seen, goal, reference, expected=expected) else None
     costs = kept.costs if kept else reference
     baselines = baselines | {against: reference}
     return replace(
@@ -104,9 +113,9 @@ def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort
     )
 
 
-def _is_better(seen: Measured, goal: Objective, reference: Mapping[str, float]) -> bool:
+def _is_better(seen: Measured, goal: Objective, reference: Mapping[str, float], *, expected: bool) -> bool:
     if seen.comparison:
-        return seen.comparison.verdict == FASTER
+        return seen.comparison.verdict == FASTER or (expected and seen.comparison.ratio > 1)
     return seen.costs[goal.name] < reference[goal.name]
 
 

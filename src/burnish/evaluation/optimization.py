@@ -8,8 +8,10 @@ from pathlib import Path
 
 from burnish.core.argument_checks import check_class, whole_number_in
 from burnish.core.errors import InputError
-from burnish.core.guide import GuideFor
+from burnish.core.guide import Guide, GuideFor
 from burnish.core.result import Result
+from burnish.core.session import Session
+from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
@@ -66,6 +68,9 @@ def optimize(
 ) -> Result:
     """Search, replay the result in new processes, and keep the reference if the result is not better.
 
+    Where measurements are noisy, few gains are certain. If the result's is not, the policy's own choice
+    (Guide.choice) is measured next, and kept unless it costs more in that comparison.
+
     Args:
         problem: The program, the task and the objective.
         budget: The budget of the search alone.
@@ -87,10 +92,13 @@ def optimize(
         raise InputError(f"{task.name} has several stages, and their traces cannot be remembered")
     guides: list[str] = []
     remembered: list[Memory] = []
+    choices: list[Trace] = []
 
     def guide_of(part: Problem) -> GuideFor | None:
         guide_for, guide = policies.find_guide(strategy.policy, part.task, goal.name) or (None, "")
         guides.append(guide)
+        if guide_for and goal.noisy and not task.stages:
+            guide_for = _listening(guide_for, choices)
         if strategy.memory:
             guide_for = Memory(strategy.memory, task, part.program, goal.name, guide_for)
             remembered.append(guide_for)
@@ -113,6 +121,23 @@ def optimize(
     method = policies.named(strategy.method, next(filter(None, guides), ""))
     found = replace(found, method=method, budget=budget.text)
     confirmed = confirm(problem, found, costs, effort=effort)
+    if confirmed.fallback and choices:
+        callbacks.note(f"comparing the policy's choice with {task.label(against)}")
+        choice = replace(found, trace=choices[0], cost=costs[against][goal.name])
+        chosen = confirm(problem, choice, costs, effort=effort, expected=True)
+        confirmed = confirmed if chosen.fallback else chosen
     if remembered and confirmed.valid and not confirmed.fallback:
         remembered[0].keep(confirmed.trace, confirmed.cost)
     return confirmed
+
+
+def _listening(guide_for: GuideFor, choices: list[Trace]) -> GuideFor:
+    """Return the same policy, which also appends its choice to a list if the task has these actions."""
+
+    def listening(session: Session) -> Guide:
+        guide = guide_for(session)
+        if guide.choice and {split_entry(text)[1] for text in guide.choice} <= set(session.actions):
+            choices.append(guide.choice)
+        return guide
+
+    return listening

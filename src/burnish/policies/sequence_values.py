@@ -79,17 +79,21 @@ class SequenceValues:
         """Return the guide for a program that was just opened."""
         features = features_of(session, self.observations).astype(np.float32)
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
-        return Guide(self._initial_traces(features), self.suffixes, prior)
+        best = self.best(self.weights(features))
+        return Guide(
+            self._initial_traces(features), self.suffixes, prior, choice=self.traces[best] if best else None
+        )
 
-    def best(self, session: Session) -> Trace:
-        """Return the sequence with the largest expected gain on a program that was just opened.
+    def best(self, weights: Floats) -> int:
+        """Return the index of the sequence with the largest expected gain: 0, the reference, if none gains.
 
-        It is the sequence to take without a measurement. Guides order sequences by what they add to the best
-        that was measured, for their time.
+        It is the sequence to take without a measurement. `trials` orders sequences by what they add to the
+        best that was measured, for their time.
+
+        Args:
+            weights: [P], see `trials`.
         """
-        weights = self.weights(features_of(session, self.observations).astype(np.float32))
-        shares = (1 - EVEN) * weights + EVEN / len(weights)
-        return self.traces[int(np.argmax(shares @ self.gains.astype(np.float32)))]
+        return int(np.argmax(_shares(weights) @ self.gains.astype(np.float32)))
 
     def distance(self, task: Task) -> float:
         """Return the number of actions that are only in the task or only in the training; 0 if unknown."""
@@ -114,7 +118,7 @@ class SequenceValues:
             seconds: [K], the times of the sequences, in any unit.
         """
         gains = self.gains.astype(np.float32)
-        scores = np.log((1 - EVEN) * weights + EVEN / len(weights))
+        scores = np.log(_shares(weights))
         best = np.float32(0.0)
         left = list(range(1, len(self.traces)))
         while left:
@@ -187,6 +191,11 @@ def load_for(path: Path, task: Task) -> SequenceValues:
             f"{path}: the policy was trained for {policy.task}, not for {task.id}; train it again"
         )
     return policy
+
+
+def _shares(weights: Floats) -> Floats:
+    """Return the weights of training programs with the part that all of them get: [P], the sum is 1."""
+    return (1 - EVEN) * weights + EVEN / len(weights)
 
 
 def size_of(features: NDArray[np.floating[Any]]) -> NDArray[np.float32]:

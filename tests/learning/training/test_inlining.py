@@ -288,7 +288,7 @@ def other_table(folder: Path) -> Path:
 
 
 def test_packages_that_validate_are_not_fitted_to(tmp_path: Path) -> None:
-    """Other modules of the same package have much of the same code. A user's folder is no package."""
+    """Other modules of the same package have much of the same code. A module of a user's folder has none."""
     training = AnswerValuesTraining(small("inlining-credit"), tmp_path, print)
     assert not training.packages
     training.packages = {"box2d"}

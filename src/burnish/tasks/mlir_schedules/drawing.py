@@ -36,6 +36,7 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
 PIXELS = ((4, 5, 6), (7, 8, 10))  # pixels of a tile then, with two registers each, and with one
+ROWS = (2, 4, 7, 8, 14)  # of a block, whose pixels are copied once for all filters
 CACHED = 1 << 18  # elements of filters that a second cache and a part of the third hold
 FEW = 512  # elements that are added up
 MOST_COPIED = FURTHER_LOOPS[-1]
@@ -168,7 +169,9 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     """Draw vectors of filters for some pixels: of a row, of a column, or of different images.
 
     The loop along filters is outside of all others if the filters are in no cache. If few values are added
-    up, it may be inside of the pixels' loop: the next vector then reads the same pixels.
+    up, it may be inside of the pixels' loop: the next vector then reads the same pixels. It may also be
+    inside of a block of rows, whose pixels stay in a cache while all filters are read once. The loop along a
+    window's row may be unrolled.
     """
     filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
     pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
@@ -177,14 +180,24 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     summed = math.prod(op.extents[4:])
     places = [0, 1] if op.extents[1] * summed > CACHED else [1, 2, 3] if summed <= FEW else [1, 2]
     place = int(rng.choice(places))
-    loops.insert(place, (1, filters))
+    alone = op.extents[5] == 1 == op.extents[6]
+    blocks = _block_of_rows(op, rng) if alone and pixels == 3 and rng.random() < 0.4 else ()
+    loops.insert(1 if blocks else place, (1, filters))
     depth = (*((i, 1) for i in (4, 5, 6)), (pixels, 1))
-    sketch = OpSketch(tuple(loops), (), ((1, MOST_COPIED),), depth)
-    if op.extents[5] == 1 == op.extents[6] and place == len(others) and rng.random() < 0.7:
-        real = realize(op, sketch)  # the pixels of a row are read for each vector of filters: copy them, too
-        inside = [loop for loop in (*real.outer, *real.inner) if loop not in others]
+    unroll = int(rng.choice([1, op.extents[6]]))
+    sketch = OpSketch(tuple(loops), blocks, ((1, MOST_COPIED),), depth, 0, unroll)
+    if alone and (blocks or place == len(others)) and rng.random() < 0.7:
+        real = realize(op, sketch)  # pixels are read for each vector of filters: copy them, too
+        outside = (*blocks, *loops[: loops.index((1, filters))])
+        inside = [loop for loop in (*real.outer, *real.inner) if loop not in outside]
         sketch = replace(sketch, packs=(*sketch.packs, (0, len(inside))))
     return _with_tails(op, sketch, lanes, rng)
+
+
+def _block_of_rows(op: Op, rng: Rng) -> tuple[tuple[int, int], ...]:
+    """Draw a loop along an image's rows in steps of several; () if no number of ROWS divides them."""
+    sizes = [size for size in ROWS if size < op.extents[2] and op.extents[2] % size == 0]
+    return ((2, int(rng.choice(sizes))),) if sizes else ()
 
 
 def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:

@@ -23,7 +23,14 @@ from burnish.tasks.mlir_schedules.actions import (
     SPLIT_SIZES,
     UNROLL_FACTORS,
 )
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, IMAGES, MOST_POINTS, MOST_UNROLLED, is_product
+from burnish.tasks.mlir_schedules.legality import (
+    DECOMPOSED,
+    IMAGES,
+    MOST_BODIES,
+    MOST_POINTS,
+    MOST_UNROLLED,
+    is_product,
+)
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 
@@ -52,7 +59,7 @@ class OpSketch:
     packs: tuple[tuple[int, int], ...] = ()  # operands, and the number of loops that are inside their copies
     depth: tuple[tuple[int, int], ...] = ()  # the same of the loops inside; see `repeats`
     partial: int = 0  # if not 0, the last loop of `depth` makes partial results, which are combined after it
-    unroll: int = 1  # the factor of the innermost loop
+    unroll: int = 1  # the factor of the innermost loop, or of the one around repeated vectors
     hoist: bool = True
     tails: tuple[OpSketch, ...] = ()
 
@@ -125,14 +132,14 @@ def realize(op: Op, sketch: OpSketch) -> Realized:
         if 1 < size < extent and extent % size and size in SPLIT_SIZES and op.kind not in UNSPLIT:
             tails.append((dimension, size, with_extent(op, dimension, extent % size)))
             op = with_extent(op, dimension, extent - extent % size)
-    left, trips = dict(enumerate(op.extents)), 0
+    left, trips = dict(enumerate(op.extents)), list[int]()
 
     def loops(wanted: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-        nonlocal trips
         made = []
         for dimension, size in wanted:
             if size < left[dimension] and left[dimension] % size == 0 and size in SIZES:
-                trips, left[dimension] = left[dimension] // size, size
+                trips.append(left[dimension] // size)
+                left[dimension] = size
                 made.append((dimension, size))
         return tuple(made)
 
@@ -142,19 +149,20 @@ def realize(op: Op, sketch: OpSketch) -> Realized:
     points = math.prod(left.values())
     folds = op.kind not in FOLDED or bool(outer or inner)  # fold_unit_dims needs a loop
     vectors = 1 < points <= MOST_POINTS and folds
-    pixels = 1
+    last, pixels = [0, *trips][-1], 1
     if repeats(op, sketch):
         before = (*outer, *inner)
-        pixels = trips if inner[-1:] == sketch.depth[-1:] else 1
+        pixels = last if inner[-1:] == sketch.depth[-1:] else 1
     packs = tuple(
         (operand, min(count, len(before)))
         for operand, count in sketch.packs
         if _packs(op, operand, count, before)
     )
-    unroll = sketch.unroll if trips and trips % sketch.unroll == 0 and (outer or inner) else 1
-    if unroll * points > MOST_UNROLLED:
+    unrolled = [0, *trips][-1 - (pixels > 1)]  # iterations of the loop that is left then
+    unroll = sketch.unroll if unrolled and unrolled % sketch.unroll == 0 else 1
+    if unroll * pixels > MOST_BODIES or unroll * pixels * points > MOST_UNROLLED:
         unroll = 1
-    return Realized(op, tuple(tails), outer, packs, inner, left, trips, vectors, unroll, pixels)
+    return Realized(op, tuple(tails), outer, packs, inner, left, last, vectors, unroll, pixels)
 
 
 def _packs(op: Op, operand: int, count: int, outer: tuple[tuple[int, int], ...]) -> bool:
@@ -245,7 +253,7 @@ def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
     loops: list[tuple[int, int]] = []
     packs: list[tuple[int, int]] = []
     outer: int | None = None  # loops outside of the copies
-    partial, unroll = 0, 1
+    partial, unroll, around = 0, 1, 1
     for text in texts:
         action = Action.parse(text)
         if action.kind not in SKETCHED:
@@ -258,10 +266,13 @@ def sketch_of(op: Op, texts: Sequence[str]) -> OpSketch | None:
             packs.append((numbers[0], numbers[1]))
             outer = len(loops)
         elif action.kind == "unroll":
-            unroll *= numbers[0]
+            unroll, around = unroll * numbers[0], around * numbers[0]
+        elif action.kind == "hoist":
+            around = 1  # before it, pixels were unrolled
     pixels = op.kind == IMAGES and bool(packs)  # the last loop, see `repeats`; copies are made after `depth`
     if pixels:
-        outer, unroll = len(loops) - 1 - _reduced_last(op, loops[:-1]), 1
+        outer = len(loops) - 1 - _reduced_last(op, loops[:-1])
+        unroll = around if "hoist" in texts else 1
     if not texts or class_of(op) == "left":
         return None
     if outer is None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import burnish.tasks.mlir_schedules.policy.op_proposals as op_proposals
 from burnish.core.errors import InputError
+from burnish.core.program import Program
 from burnish.core.trace import split_entry
 from burnish.policies.find import SHIPPED
 from burnish.tasks.mlir_schedules.drawing import draw, vary
@@ -32,6 +33,7 @@ from burnish.tasks.tensors.train.measuring import line_of, read_rows
 from tests.tasks.mlir_schedules.small import SMALL, small
 
 LANES = 8
+VECTORS = ("fold_unit_dims", "vectorize", "unroll(4)", "hoist")
 TWICE = """func.func @main(%a: tensor<24x32xf32>, %b: tensor<32x32xf32>) -> tensor<24x32xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<24x32xf32>
@@ -97,9 +99,46 @@ def test_images_with_channels_first_have_sketches_for_all_shapes(
     session.compiled()  # compared
 
 
+def images(side: int) -> Program:
+    """Return a convolution of 2 images, of 16 columns and rows, by 32 filters of so many columns and rows."""
+    draft = Draft()
+    image = draft.argument(2, 3, 15 + side, 15 + side)
+    return program(draft.text(layers.conv2d(draft, image, 32, Window(side, 1), "nchw")), "images")
+
+
+@pytest.mark.parametrize(
+    ("side", "wanted"),
+    [
+        (
+            1,
+            [
+                *("tile(2, 4)", "tile(0, 1)", "tile(1, 16)", "tile(2, 1)", "tile(3, 4)", "tile(4, 1)"),
+                *("tile(3, 1)", "pack(1, 7)", "pack(0, 5)", *VECTORS),
+            ],
+        ),
+        (
+            3,
+            [
+                *("tile(0, 1)", "tile(1, 16)", "tile(2, 1)", "tile(3, 4)", "tile(4, 1)", "tile(5, 1)"),
+                *("tile(6, 1)", "tile(3, 1)", "pack(1, 8)", *VECTORS, "unroll(3)"),
+            ],
+        ),
+    ],
+)
+def test_rows_are_copied_for_all_filters_and_windows_are_unrolled(side: int, wanted: list[str]) -> None:
+    session, rng = open_program(images(side)), np.random.default_rng(0)
+    (op,) = (op for op in opened(session)[1].values() if op.kind == IMAGES)
+    drawn = (entries(op, sketch) for _ in range(500) if (sketch := draw(op, LANES, rng)))
+    trace = next(one for one in drawn if [split_entry(text)[1] for text in one] == wanted)
+    session.replay(trace)
+    session.compiled()  # compared
+
+
 @pytest.mark.parametrize("seed", range(8))
-def test_a_sketch_is_read_from_its_actions(seed: int) -> None:
-    (op,) = (op for op in opened(open_program(small("strided")))[1].values() if op.kind == IMAGES)
+@pytest.mark.parametrize("name", ["strided", "1x1", "3x3"])
+def test_a_sketch_is_read_from_its_actions(name: str, seed: int) -> None:
+    source = small(name) if name == "strided" else images(int(name[0]))
+    (op,) = (op for op in opened(open_program(source))[1].values() if op.kind == IMAGES)
     sketch = draw(op, LANES, np.random.default_rng(seed))
     assert sketch and repeats(op, sketch)
     main = realize(op, sketch).main
