@@ -24,7 +24,7 @@ native := native/*.cpp native/*.h native/*/* $(pool)
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
 
 # The build requirements, as in [build-system] of pyproject.toml; constraints.txt has their versions.
-build-tools := pip scikit-build-core nanobind mlc-llvm-static cmake ninja
+build-tools := pip scikit-build-core nanobind mlc-llvm-static mlc-llvm-static-extra-targets cmake ninja
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile

@@ -247,7 +247,7 @@ NB_MODULE(_native, m) {
       .def("block_graph", &block_graph)
       .def("call_graph", &call_graph)
       .def("instruction_sequence", &instruction_sequence) // numbers of texts, texts
-      .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "x86-64")
+      .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "")
       .def("emit_object", &emit, "back_end"_a);
 
   using burnish::SeedVectors;

@@ -13,7 +13,7 @@ namespace burnish {
 // clang/lib/CodeGen/BackendUtil.cpp, initTargetOptions.
 struct BackEnd {
   std::string level = "Oz";
-  std::string cpu = "x86-64"; // for functions without their own
+  std::string cpu; // for functions without their own; empty: the module's, or "x86-64"
   bool function_sections = false;
   bool data_sections = false;
   bool unique_section_names = true;

@@ -71,7 +71,7 @@ public:
   // This module if it has no debug information, else a copy without it that is kept until the module changes.
   const llvm::Module &without_debug_info() const;
   // Null if this build has no back end for the module's machine; passes run without one, too.
-  llvm::TargetMachine *find_target(const std::string &cpu = "x86-64") const;
+  llvm::TargetMachine *find_target(const std::string &cpu = "") const;
   // A new target machine for code generation. Throws PipelineError if no back end supports the machine or the CPU.
   std::unique_ptr<llvm::TargetMachine> make_target(const std::string &cpu, llvm::TargetOptions options) const;
 

@@ -18,6 +18,7 @@ namespace llvm::object {
 class COFFObjectFile;
 class ELFObjectFileBase;
 class MachOObjectFile;
+class WasmObjectFile;
 } // namespace llvm::object
 
 namespace burnish {
@@ -37,7 +38,8 @@ struct ObjectParts {
   struct Function {
     std::string name; // the symbol's
     Place begin;
-    int64_t size;
+    int64_t size;       // in the object file
+    int64_t spared = 0; // that a linker takes out
   };
   // A reference from a loaded section. `to` is missing if the target is in another object.
   struct Reference {
@@ -104,6 +106,7 @@ void read_parts(ObjectParts &, const llvm::object::ObjectFile &, const Sections 
 ObjectParts elf_parts(const llvm::object::ELFObjectFileBase &, bool position_independent);
 ObjectParts mach_o_parts(const llvm::object::MachOObjectFile &);
 ObjectParts coff_parts(const llvm::object::COFFObjectFile &);
+ObjectParts wasm_parts(const llvm::object::WasmObjectFile &);
 
 // Returns the bytes of a section's different entries, because linkers merge equal ones.
 // `strings` end with an entry of zeros.

@@ -9,6 +9,7 @@
 #include "llvm/Object/COFF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/MachO.h"
+#include "llvm/Object/Wasm.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <map>
@@ -28,7 +29,10 @@ ObjectParts parts_of(const ObjectFile &file, bool position_independent) {
     return mach_o_parts(*mach_o);
   if (const auto *coff = dyn_cast<COFFObjectFile>(&file))
     return coff_parts(*coff);
-  throw InputError("expected an object file in the format ELF, Mach-O or COFF, not " + file.getFileFormatName().str());
+  if (const auto *wasm = dyn_cast<WasmObjectFile>(&file))
+    return wasm_parts(*wasm);
+  throw InputError("expected an object file in the format ELF, Mach-O, COFF or WebAssembly, not " +
+                   file.getFileFormatName().str());
 }
 
 class Shares {
@@ -126,8 +130,8 @@ Sizes sizes_of(const ObjectParts &parts) {
     const auto &function = parts.functions[i];
     if (!function.size)
       continue;
-    int64_t constant = function.size + shares.of_functions()[i];
-    sizes.functions.emplace_back(function.name, function.size);
+    int64_t written = function.size - function.spared, constant = written + shares.of_functions()[i];
+    sizes.functions.emplace_back(function.name, written);
     sizes.functions_loaded.emplace_back(function.name, constant + unwind[i]);
     sizes.functions_constant.emplace_back(function.name, constant);
   }

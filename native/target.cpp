@@ -1,6 +1,8 @@
 // The machine that a module is for.
 #include "module.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/TargetLowering.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -9,21 +11,78 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <array>
+#include <atomic>
 #include <mutex>
 
 using namespace llvm;
+
+// The back ends of this build; LLVM's headers declare these functions only for the SDK's own list.
+#define EACH(NAME)                                                                                                     \
+  extern "C" void LLVMInitialize##NAME##TargetInfo();                                                                  \
+  extern "C" void LLVMInitialize##NAME##Target();                                                                      \
+  extern "C" void LLVMInitialize##NAME##TargetMC();                                                                    \
+  extern "C" void LLVMInitialize##NAME##AsmPrinter();                                                                  \
+  extern "C" void LLVMInitialize##NAME##AsmParser();
+BURNISH_EACH_TARGET
+#undef EACH
+
+// From how many cases on a switch becomes a table is a variable of the process. WebAssembly's back end sets it, and
+// from then on all others would use its number. CMakeLists.txt has the linker call these functions instead, which
+// keep a number for each architecture. Those that set none have LLVM's.
+#define ENTRIES "_ZNK4llvm18TargetLoweringBase26getMinimumJumpTableEntriesEv"
+unsigned common_entries(const TargetLoweringBase *) asm("__real_" ENTRIES);
+unsigned entries(const TargetLoweringBase *) asm("__wrap_" ENTRIES);
+#undef ENTRIES
+void set_entries(const TargetLoweringBase *,
+                 unsigned) asm("__wrap__ZN4llvm18TargetLoweringBase26setMinimumJumpTableEntriesEj");
+void set_most(const TargetLoweringBase *,
+              unsigned) asm("__wrap__ZN4llvm18TargetLoweringBase23setMaximumJumpTableSizeEj");
+
+static std::atomic<unsigned> &own_entries(const TargetLoweringBase *lowering) {
+  static std::array<std::atomic<unsigned>, Triple::LastArchType + 1> numbers; // 0: none of its own
+  return numbers[lowering->getTargetMachine().getTargetTriple().getArch()];
+}
+
+unsigned entries(const TargetLoweringBase *lowering) {
+  unsigned own = own_entries(lowering);
+  return own ? own : common_entries(lowering);
+}
+
+void set_entries(const TargetLoweringBase *lowering, unsigned number) { own_entries(lowering) = number; }
+
+// The longest table is such a variable, too. AArch64's back end sets it for Exynos; here tables have no limit.
+void set_most(const TargetLoweringBase *, unsigned) {}
 
 namespace burnish {
 
 namespace {
 
-// Returns this build's back end for a triple; null for other machines, and for formats other than ELF, Mach-O and COFF.
+// Returns this build's back end for a triple; null for other machines and for other formats of objects.
 const Target *back_end(const Triple &triple) {
-  if (!triple.isOSBinFormatELF() && !triple.isOSBinFormatMachO() && !triple.isOSBinFormatCOFF())
+  bool usual = triple.isOSBinFormatELF() || triple.isOSBinFormatMachO() || triple.isOSBinFormatCOFF();
+  if (triple.isWasm() ? !triple.isOSBinFormatWasm() : !usual)
     return nullptr;
   initialize_target();
   std::string problem;
   return TargetRegistry::lookupTarget(triple, problem);
+}
+
+// The names of this build's back ends, such as "aarch64, arm".
+std::string names() {
+  SmallVector<StringRef> found;
+  for (const Target &target : TargetRegistry::targets())
+    found.push_back(target.getName());
+  llvm::sort(found);
+  return join(found, ", ");
+}
+
+// What the front end was told of the machine is an attribute of each function that it made.
+StringRef of_functions(const llvm::Module &module, StringRef attribute) {
+  for (const Function &function : module)
+    if (!function.isDeclaration() && function.hasFnAttribute(attribute))
+      return function.getFnAttribute(attribute).getValueAsString();
+  return "";
 }
 
 } // namespace
@@ -42,18 +101,30 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
   const Triple &triple = ir_->getTargetTriple();
   const Target *target = back_end(triple);
   if (!target)
-    throw PipelineError("made for '" + triple.str() + "', and this build of burnish makes machine code for '" +
-                        Triple::getArchTypePrefix(Triple(sys::getDefaultTargetTriple()).getArch()).str() +
-                        "' alone; the objective ir-instructions needs none");
+    throw PipelineError("made for '" + triple.str() + "', and this build of burnish makes machine code for " + names() +
+                        "; the objective ir-instructions needs none");
   // As clang: the front end stores position independence as a flag of the module.
   auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;
   options.MCOptions.X86RelaxRelocations = true;
   options.UseInitArray = true;
   options.EmulatedTLS = triple.hasDefaultEmulatedTLS(); // MinGW
+  if (const auto *abi = dyn_cast_or_null<MDString>(ir_->getModuleFlag("target-abi")))
+    options.MCOptions.ABIName = abi->getString().str();
+  if (triple.isWasm()) // as clang, without -pthread
+    options.ThreadModel = ThreadModel::Single;
+  // On x86, each function has its own features. Elsewhere those of the object are the machine's: its attributes, its
+  // flags, and whether code is compressed.
+  std::string chip = cpu, features;
+  if (triple.isX86())
+    chip = cpu.empty() ? "x86-64" : cpu;
+  else {
+    chip = cpu.empty() ? of_functions(*ir_, "target-cpu").str() : cpu;
+    features = of_functions(*ir_, "target-features").str();
+  }
   std::unique_ptr<TargetMachine> made(
-      target->createTargetMachine(triple, cpu, "", options, relocation, ir_->getCodeModel()));
-  if (!made || !made->getMCSubtargetInfo().isCPUStringValid(cpu))
-    throw PipelineError("unknown CPU '" + cpu + "' for " + triple.str());
+      target->createTargetMachine(triple, chip, features, options, relocation, ir_->getCodeModel()));
+  if (!made || (!chip.empty() && !made->getMCSubtargetInfo().isCPUStringValid(chip)))
+    throw PipelineError("unknown CPU '" + chip + "' for " + triple.str());
   if (auto threshold = ir_->getLargeDataThreshold())
     made->setLargeDataThreshold(*threshold);
   return made;
@@ -62,9 +133,14 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
 void initialize_target() {
   static std::once_flag once;
   std::call_once(once, [] {
-    InitializeNativeTarget();
-    InitializeNativeTargetAsmPrinter();
-    InitializeNativeTargetAsmParser();
+#define EACH(NAME)                                                                                                     \
+  LLVMInitialize##NAME##TargetInfo();                                                                                  \
+  LLVMInitialize##NAME##Target();                                                                                      \
+  LLVMInitialize##NAME##TargetMC();                                                                                    \
+  LLVMInitialize##NAME##AsmPrinter();                                                                                  \
+  LLVMInitialize##NAME##AsmParser();
+    BURNISH_EACH_TARGET
+#undef EACH
   });
 }
 

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 5069,
-    "cli": 5423,
+    "cc": 5056,
+    "cli": 5452,
     "cluster": 1808,
     "console": 854,
     "core": 2681,
@@ -25,7 +25,7 @@ BUDGETS: Mapping[str, int] = {
     "explorer": 3359,
     "files.py": 166,
     "learning": 9387,
-    "llvm": 9514,
+    "llvm": 9654,
     "loops.py": 7,
     "policies": 1717,
     "schedules.py": 23,

@@ -187,7 +187,7 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
         return None
     back_end = _native.BackEnd()
     back_end.level = job.level
-    back_end.cpu = job.value("-target-cpu") or "x86-64"
+    back_end.cpu = job.value("-target-cpu") or ""
     back_end.function_sections = "-ffunction-sections" in given
     back_end.data_sections = "-fdata-sections" in given
     back_end.unique_section_names = "-fno-unique-section-names" not in given

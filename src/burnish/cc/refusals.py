@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import platform
 
 from burnish.cc.jobs import ClangJob
+from burnish.llvm.toolchain import NATIVE, is_native
 
 ASSEMBLY = "assembly has no passes to choose"  # the same text as in native/launcher/main.cpp
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
@@ -109,7 +109,7 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     if missing:
         return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
     if (triple := job.value("-triple")) and not is_native(triple):
-        return f"the target is {triple}: burnish's LLVM has {NATIVE} alone"
+        return f"the target is {triple}: the drop-in compilers optimize for {NATIVE} alone"
     return _refused_option(job)
 
 
@@ -137,7 +137,7 @@ def table() -> str:
         f"| assembly | {ASSEMBLY} |",
         "| a source of a precompiled header | it has no code |",
         "| a program on standard input | it can be read only once |",
-        "| a target other than this machine's | burnish's LLVM has no other |",
+        "| a target other than this machine's | clang from the package index has no other |",
     ]
     return "\n".join(["| option of clang -cc1 | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 
@@ -160,16 +160,3 @@ def _is_code_generation(option: str) -> bool:
     return any(
         name.startswith(known[:-1]) if known.endswith("*") else name == known for known in CODE_GENERATION
     )
-
-
-# By machine: the name of LLVM's target, and the beginnings of the machine's triples.
-_PROCESSORS = {
-    "x86_64": ("x86", ("x86_64", "i386", "i486", "i586", "i686", "amd64")),
-    "aarch64": ("AArch64", ("aarch64", "arm64")),
-}
-NATIVE, _TRIPLES = _PROCESSORS.get(platform.machine(), (platform.machine(), (platform.machine(),)))
-
-
-def is_native(triple: str) -> bool:
-    """Return whether a target's code is for this machine's processors."""
-    return triple.startswith(_TRIPLES)

@@ -39,12 +39,13 @@ COMMANDS = {
     "registers": "compare policies of evictions with the register allocator's own",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "report what the system lacks for compiling C",
+    "targets": "list the machines to make code for, and what programs for them need",
 }
 
 ROOMS = {
     **dict.fromkeys(("link", "report"), "burnish.cc.commands"),
     **dict.fromkeys(
-        ("corpus", "inliner", "registers", "demo", "check-system", "export", "serve-inliner"),
+        ("corpus", "inliner", "registers", "demo", "check-system", "targets", "export", "serve-inliner"),
         "burnish.cli.llvm",
     ),
 }

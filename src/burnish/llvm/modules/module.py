@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from burnish import _native
@@ -41,15 +41,25 @@ def clone_module(module: _native.Module) -> _native.Module:
         raise CompilerCrash(str(error)) from None
 
 
-def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
+def emit_object(module: _native.Module, level: str, cpu: str, arguments: Sequence[str] = ()) -> bytes:
     """Return the object file that the back end makes of a module.
+
+    Of clang's `arguments`, those for sections have an effect.
 
     Raises:
         InputError: there is no such CPU.
         NotMeasurable: this build has no back end for the module's target.
     """
+    back_end = _native.BackEnd()
+    back_end.level, back_end.cpu = level, cpu
+    for word in arguments:
+        match word:
+            case "-ffunction-sections" | "-fno-function-sections":
+                back_end.function_sections = word == "-ffunction-sections"
+            case "-fdata-sections" | "-fno-data-sections":
+                back_end.data_sections = word == "-fdata-sections"
     with _code_generation(module):
-        return module.emit_object(level, cpu)
+        return module.emit_object(back_end)
 
 
 def emit_assembly(module: _native.Module, level: str, cpu: str) -> str:

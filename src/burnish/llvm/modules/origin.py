@@ -22,7 +22,7 @@ class Options:
     always_inline: bool = True
     """Inline `always_inline` functions first, as clang does at every level. Otherwise, a file that relies on
     them seems to shrink though nothing was optimized: such figures are not comparable with clang's."""
-    cpu: str = "x86-64"  # for functions that do not name their own
+    cpu: str = ""  # for functions that do not name their own; "": the program's, or "x86-64"
     without: str = ""
     """The excluded actions, as text: see `burnish.llvm.modules.passes.left_out`."""
     profile: bool = False  # first write a profile of the program's own runs into the module

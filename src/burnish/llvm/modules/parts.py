@@ -17,10 +17,10 @@ from burnish.core.validator import Validator
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
-from burnish.llvm.modules.module import without_unwind_tables
+from burnish.llvm.modules.module import emit_object, without_unwind_tables
 from burnish.llvm.modules.objectives import level_for, within_limits
 from burnish.llvm.run.check import object_behaviour
-from burnish.llvm.toolchain import bitcode_to_object, clang_version
+from burnish.llvm.toolchain import bitcode_to_object, clang_version, is_native
 
 LANGUAGE = "llvm"
 NO_TIME = "-mno-incremental-linker-compatible"  # leaves the time of creation out of COFF objects
@@ -35,7 +35,9 @@ SHOWN = Presentation(
 
 SPEED_LIMIT = "speed-limit"
 
-CPU = Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU")
+CPU = Setting(
+    "cpu", "processor for functions that do not name one; default: the program's, or x86-64", metavar="CPU"
+)
 GOAL_SETTINGS = (
     Setting(
         SPEED_LIMIT,
@@ -80,7 +82,7 @@ def _toolchain() -> Mapping[str, str]:
 
 
 def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
-    """Return the object file that clang's code generation makes with the user's options."""
+    """Return the object file with the user's options, by clang's code generation if it can make it."""
     bitcode = write_bitcode(session, arguments, level)
     module = _native.Module(bitcode)
     if not module.has_back_end:
@@ -88,6 +90,8 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
             f"made for '{module.triple}', for which this build of burnish cannot make machine code; "
             "write a .bc or .ll file instead of .o"
         )
+    if not is_native(module.triple):
+        return emit_object(module, level, "", arguments)
     target = f"--target={module.triple}"  # otherwise clang uses this machine's
     return bitcode_to_object(bitcode, (target, NO_TIME, *arguments), level=level)
 

@@ -43,7 +43,7 @@ from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
 from burnish.llvm.run.processor import description
 from burnish.llvm.run.profile import profile
 from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
-from burnish.llvm.toolchain import LEVELS
+from burnish.llvm.toolchain import LEVELS, is_native
 
 
 class ModuleSession(Session):
@@ -103,7 +103,8 @@ class ModuleSession(Session):
         if space == "opcode-counts":
             return self.opcode_counts().copy()
         if space == "cpu":
-            return description(self.options.cpu)
+            native = is_native(self.module.triple)
+            return description(self.options.cpu or ("x86-64" if native else self.module.triple))
         if space == "runnable":
             return np.array([self.origin.program.workload is not None], dtype=np.int64)
         try:
@@ -342,7 +343,7 @@ def open_part(program: Program, options: Options, slowdown: float) -> ModuleSess
     return _open(Origin(program, lambda module: None, (), slowdown), options)
 
 
-def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
+def open_baseline(program: Program, level: str, cpu: str = "") -> ModuleSession:
     """Open a program in the state after clang's own -O pipeline."""
     try:
         return _open(Origin(program, partial(run_level, level=level), None), Options(level=level, cpu=cpu))

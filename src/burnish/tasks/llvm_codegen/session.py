@@ -31,7 +31,7 @@ class CodegenOptions:
     """Options for the pipeline before code generation, and for its target."""
 
     pipeline: str = "Oz"  # clang's level: Oz, Os, O1, O2 or O3
-    cpu: str = "x86-64"  # for functions that do not name their own
+    cpu: str = ""  # for functions that do not name their own; "": the program's, or "x86-64"
     evict_policy: str = ""  # file of a policy of evictions, which adds the action EVICT
 
     @property

@@ -259,7 +259,7 @@ class InliningOptions:
     """Options for the pipeline and for code generation."""
 
     pipeline: str = "Oz"  # clang's level: Oz, Os, O2 or O3
-    cpu: str = "x86-64"  # for functions that do not name their own
+    cpu: str = ""  # for functions that do not name their own; "": the program's, or "x86-64"
 
 
 class InliningSession(Session):

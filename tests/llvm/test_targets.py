@@ -1,0 +1,174 @@
+"""Code for other machines: objects for the machine that clang was told, sizes as in a linked program."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish import _native
+from burnish.cli import main
+from burnish.core.program import Program
+from burnish.core.registry import load_task
+from burnish.llvm.modules.session import ModuleSession, open_baseline
+from burnish.llvm.programs import load_program
+from burnish.llvm.targets import TARGETS, Need, command, file, module
+from burnish.llvm.toolchain import find_tool
+from tests.sources import DATA
+
+ELF_MACHINES = {"thumb": 40, "armv7": 40, "aarch64": 183, "riscv": 243}
+MACHINES: dict[str, tuple[str, ...]] = {
+    "cortex-m4": ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4"),
+    "cortex-m4f": ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4", "-mfloat-abi=hard"),
+    "cortex-m0plus": ("--target=thumbv6m-none-eabi", "-mcpu=cortex-m0plus"),
+    "cortex-a9": ("--target=armv7a-linux-gnueabihf", "-mcpu=cortex-a9"),
+    "aarch64": ("--target=aarch64-linux-gnu",),
+    "rv32imc": ("--target=riscv32-unknown-elf", "-march=rv32imc", "-mabi=ilp32"),
+    "rv32i": ("--target=riscv32-unknown-elf", "-march=rv32i", "-mabi=ilp32"),
+    "rv64gc": ("--target=riscv64-unknown-elf", "-march=rv64gc", "-mabi=lp64d"),
+    "wasm32": ("--target=wasm32-unknown-unknown",),
+}
+
+
+@functools.cache
+def freestanding(machine: str) -> Program:
+    return load_program(DATA / "freestanding.c", arguments=MACHINES[machine])
+
+
+@functools.cache
+def compiled(machine: str) -> ModuleSession:
+    return open_baseline(freestanding(machine), "Oz")
+
+
+def object_of(machine: str, folder: Path) -> Path:
+    path = folder / f"{machine}.o"
+    path.write_bytes(compiled(machine).object_code())
+    return path
+
+
+def printed(tool: str, *words: str | Path) -> str:
+    return subprocess.run([find_tool(tool), *words], check=True, capture_output=True, text=True).stdout
+
+
+def linked_sections(object_: Path, *words: str) -> dict[str, int]:
+    """Return the sizes of the sections of a program that is linked from one object."""
+    made = object_.with_suffix(".elf")
+    linker = "wasm-ld" if "wasm" in object_.name else "ld.lld"
+    subprocess.run([find_tool(linker), object_, "-o", made, *words], check=True)
+    return {
+        found[1]: int(found[2])
+        for line in printed("llvm-size", "-A", made).splitlines()
+        if (found := re.match(r"(\S+)\s+(\d+)\s", line))
+    }
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_object_is_for_the_machine_that_clang_was_told(machine: str, tmp_path: Path) -> None:
+    flags = MACHINES[machine]
+    content = compiled(machine).object_code()
+    if machine == "wasm32":
+        assert content.startswith(b"\0asm")
+        return
+    assert content.startswith(b"\x7fELF")
+    (number,) = (number for part, number in ELF_MACHINES.items() if part in flags[0])
+    assert int.from_bytes(content[18:20], "little") == number
+    said = printed("llvm-readobj", "--file-headers", "--arch-specific", object_of(machine, tmp_path))
+    expected = {
+        "cortex-m4": ("Value: cortex-m4", "ARM v7E-M", "Thumb-2"),
+        "cortex-m4f": ("Value: cortex-m4", "AAPCS VFP", "VFPv4-D16"),
+        "cortex-m0plus": ("Value: cortex-m0plus", "ARM v6S-M", "Thumb-1"),
+        "cortex-a9": ("Value: cortex-a9", "ARM v7", "NEONv1"),
+        "aarch64": (),
+        "rv32imc": ("EF_RISCV_RVC", "rv32i2p1_m2p0_c2p0"),
+        "rv32i": ("rv32i2p1",),
+        "rv64gc": ("EF_RISCV_RVC", "EF_RISCV_FLOAT_ABI_DOUBLE"),
+    }[machine]
+    for text in expected:
+        assert text in said
+    assert ("EF_RISCV_RVC" in said) == (machine in ("rv32imc", "rv64gc"))
+
+
+def test_back_ends_do_not_change_each_other() -> None:
+    """LLVM keeps in the process from how many cases on a switch becomes a table; some back ends set it."""
+    programs = [load_program(DATA / "machine.c"), *map(freestanding, MACHINES)]
+    contents = [program.content for program in [*programs, *reversed(programs)]]
+    write = "import sys; from burnish import _native; m = _native.Module(sys.stdin.buffer.read())"
+    command = [sys.executable, "-c", f"{write}; sys.stdout.buffer.write(m.emit_object('Oz'))"]
+    alone = [
+        subprocess.run(command, input=p.content, check=True, capture_output=True).stdout for p in programs
+    ]
+    assert [_native.Module(content).emit_object("Oz") for content in contents] == [*alone, *reversed(alone)]
+
+
+@pytest.mark.parametrize("machine", [name for name in MACHINES if name != "wasm32"])
+def test_sizes_are_those_of_a_linked_program(machine: str, tmp_path: Path) -> None:
+    sizes = _native.object_sizes(compiled(machine).object_code(), False)
+    words = ("-e", "main", "--unresolved-symbols=ignore-all", "--image-base=0x10000", "--no-gc-sections")
+    sections = linked_sections(object_of(machine, tmp_path), *words)
+    assert sizes.text_bytes == pytest.approx(sections[".text"], rel=0.01)
+    read_only = sum(size for name, size in sections.items() if name.startswith(".rodata"))
+    assert sizes.read_only_bytes == pytest.approx(read_only, abs=4)
+
+
+def test_sizes_are_those_of_a_linked_module_of_webassembly(tmp_path: Path) -> None:
+    sizes = _native.object_sizes(compiled("wasm32").object_code(), False)
+    words = ("--no-entry", "--export-all", "-O2", "--compress-relocations", "--strip-all")
+    sections = linked_sections(object_of("wasm32", tmp_path), *words)
+    code = sections["CODE"] + sections["FUNCTION"]
+    assert sizes.text_bytes == pytest.approx(code, rel=0.04)
+    assert sizes.data_bytes == pytest.approx(sections["DATA"], abs=24)  # and the segments' headers
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_passes_make_it_smaller_and_replay(machine: str) -> None:
+    task = load_task("llvm_passes")
+    session = task.open(freestanding(machine))
+    session.replay(("clang<Oz>",))
+    before = session.measure("loaded-bytes")
+    assert before == compiled(machine).measure("loaded-bytes")
+    sizes = dict(_native.object_sizes(session.object_code(), False).functions)
+    assert {"checksum", "step", "run", "mean", "deepest", "insert", "main"} <= sizes.keys()
+    again = task.open(freestanding(machine))
+    again.replay(session.trace)
+    assert again.object_code() == session.object_code()
+
+
+@pytest.mark.parametrize("machine", ["cortex-m4", "wasm32"])
+def test_optimize_writes_the_object(machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """clang of the package index reads the source, but has no back end for it."""
+    file, made = str(DATA / "freestanding.c"), tmp_path / f"{machine}.o"
+    words = ["optimize", file, "--budget", "8 evaluations", "--workers", "1", "--quiet", "--json"]
+    assert main([*words, "-o", str(made), "--", *MACHINES[machine], "-ffunction-sections"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["valid"] and row["cost"] <= row["baselines"]["Oz"]
+    sizes = _native.object_sizes(made.read_bytes(), False)
+    assert sizes.text_bytes == pytest.approx(compiled(machine).measure("text-bytes"), rel=0.3)
+    if machine == "cortex-m4":
+        assert ".text.checksum" in printed("llvm-size", "-A", made)
+
+
+def test_what_each_machine_needs_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["targets"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["targets", "--json"]) == 0
+    rows = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert list(rows) == [target.name for target in TARGETS]
+    for target in TARGETS:
+        assert f"{target.name}: {target.description}" in shown
+        assert load_program(DATA / "freestanding.c", arguments=target.flags).content
+        for need, said in zip(target.needs, rows[target.name]["needs"], strict=True):
+            assert said == {"what": need.what, "found": need.found(), "install": need.install}
+            assert said["found"] or need.install in shown
+
+
+def test_a_need_is_looked_for(tmp_path: Path) -> None:
+    assert command("clang")() and not command("no-such-tool")()
+    assert file(str(tmp_path))() and not file(str(tmp_path / "stdio.h"))()
+    assert module("json")() and not module("no_such_module")()
+    assert Need("runtime", module("wasmtime"), "pip:wasmtime").install == "pip install wasmtime"
+    assert Need("C library", file("/"), "wasi-libc").install == "apt-get install wasi-libc"
