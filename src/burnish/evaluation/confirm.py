@@ -12,7 +12,7 @@ from burnish.core.objective import Objective
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.remeasure import Measured, measure_all, remeasure
-from burnish.evaluation.timing import FASTER, Comparison, Effort
+from burnish.evaluation.timing import FASTER, NO_DIFFERENCE, Comparison, Effort
 from burnish.search.problem import Problem
 from burnish.workers.worker import Worker
 
@@ -75,8 +75,8 @@ def confirm(
         found: The search's result.
         baselines: The costs by measure_baselines, including the task's reference.
         effort: The effort of a noisy comparison.
-        expected: True if a policy expects a gain. A noisy objective is then better unless the trace costs as
-            much or more in the comparison.
+        expected: True if a policy expects a gain. A noisy objective is then better unless the comparison's
+            interval shows a loss.
     """
     task = problem.task
     goal = task.objective(found.objective)
@@ -115,7 +115,8 @@ def confirm(
 
 def _is_better(seen: Measured, goal: Objective, reference: Mapping[str, float], *, expected: bool) -> bool:
     if seen.comparison:
-        return seen.comparison.verdict == FASTER or (expected and seen.comparison.ratio > 1)
+        better = (FASTER, NO_DIFFERENCE) if expected else (FASTER,)
+        return seen.comparison.verdict in better
     return seen.costs[goal.name] < reference[goal.name]
 
 

@@ -69,7 +69,8 @@ def optimize(
     """Search, replay the result in new processes, and keep the reference if the result is not better.
 
     Where measurements are noisy, few gains are certain. If the result's is not, the policy's own choice
-    (Guide.choice) is measured next, and kept unless it costs more in that comparison.
+    (Guide.choice) is compared with the reference next, and kept unless the interval shows a loss: the policy
+    has learned from many comparisons, and one more says little.
 
     Args:
         problem: The program, the task and the objective.

@@ -58,7 +58,7 @@ class Target:
 
     name: str  # LLVM's name of the back end
     description: str
-    flags: tuple[str, ...]  # of clang, for one machine of it
+    flags: tuple[str, ...]  # of clang, for one such machine
     needs: tuple[Need, ...] = ()
 
 
