@@ -201,7 +201,8 @@ def entries(op: Op, sketch: OpSketch, site: str = "", threads: int = 1) -> Trace
         if real.outer or real.inner:
             texts += [f"unroll({factor})" for factor in factors(real.pixels)]
             left = len(real.outer) + len(real.inner) > (real.pixels > 1)  # a loop to hoist out of
-            texts += ["hoist"] * (sketch.hoist and left) + [f"unroll({real.unroll})"] * (real.unroll > 1)
+            texts += ["hoist"] * (sketch.hoist and left)
+            texts += [f"unroll({factor})" for factor in factors(real.unroll)]
     found = [entry(text, site) for text in texts]
     if partial:
         found += [entry("vectorize", f"{site}.{part}") for part in ("start", "combined")]

@@ -16,6 +16,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.trace import split_entry
 from burnish.policies.find import SHIPPED
+from burnish.tasks.mlir_schedules.actions import ACTIONS
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
 from burnish.tasks.mlir_schedules.legality import IMAGES
@@ -135,7 +136,7 @@ def test_rows_are_copied_for_all_filters_and_windows_are_unrolled(side: int, wan
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("name", ["strided", "1x1", "3x3"])
+@pytest.mark.parametrize("name", ["strided", "1x1", "3x3", "6x6"])
 def test_a_sketch_is_read_from_its_actions(name: str, seed: int) -> None:
     source = small(name) if name == "strided" else images(int(name[0]))
     (op,) = (op for op in opened(open_program(source))[1].values() if op.kind == IMAGES)
@@ -147,6 +148,7 @@ def test_a_sketch_is_read_from_its_actions(name: str, seed: int) -> None:
     found = sketch_of(main, texts)
     assert found
     assert entries(main, found) == tuple(f"{op.site}: {text}" for text in texts)
+    assert {*texts} <= {*ACTIONS}
 
 
 @pytest.mark.parametrize("name", ["matmul", "conv", "layer", "attention"])
