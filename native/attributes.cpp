@@ -77,4 +77,9 @@ void drop_unwind_tables(Module &module) {
     module.ir().setModuleFlag(llvm::Module::Max, "uwtable", uint32_t{0});
 }
 
+void use_gnu_eabi(Module &module) {
+  module.changed();
+  module.ir().setModuleFlag(llvm::Module::Max, GNU_EABI, uint32_t{1});
+}
+
 } // namespace burnish

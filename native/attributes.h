@@ -36,4 +36,10 @@ struct NoMinSize : llvm::PassInfoMixin<NoMinSize> {
 // Changes the module to what clang -fno-asynchronous-unwind-tables makes, for programs that never unwind through it.
 void drop_unwind_tables(Module &module);
 
+// Has ARM's code be as GCC's: it calls `memcpy` and `memset` where ARM's own EABI has functions of other names (clang
+// -meabi gnu), and .ARM.exidx has no entries if no function of the module can be unwound. The choice stays with the
+// module, as a flag.
+constexpr const char *GNU_EABI = "burnish-gnu-eabi";
+void use_gnu_eabi(Module &module);
+
 } // namespace burnish

@@ -85,6 +85,9 @@ void bind_files(nb::module_ &m) {
       });
   m.def("elf_sections", &sections, "file"_a);
   m.def("elf_symbols", &symbols, "file"_a, "dynamic"_a = false);
+  m.def(
+      "elf_abi", [](nb::bytes object) { return decoded(elf_abi(view_of(object))); }, "object"_a,
+      nb::sig("def elf_abi(object: bytes) -> list[tuple[str, int]]"));
   m.def("with_section", &add_section, "object"_a, "name"_a, "content"_a);
   m.def("archive_members", &members, "archive"_a);
   m.def("thin_archive_paths", &thin_paths, "archive"_a);

@@ -1,5 +1,6 @@
 #include "object_parts.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MathExtras.h"
@@ -14,6 +15,8 @@ using Kind = ObjectParts::Kind;
 
 constexpr int64_t HEADER = 8; // of .eh_frame_hdr for each FDE (lld/ELF/SyntheticSections.cpp, EhFrameSection)
 
+constexpr int64_t INDEX_ENTRY = 8; // bytes of .ARM.exidx for a function
+
 class Elf {
 public:
   Elf(const ELFObjectFileBase &file, bool position_independent) : file(file), sections(file) {
@@ -26,16 +29,32 @@ public:
     if (!file.isRelocatableObject())
       return;
     read_references();
+    place_code();
     for (const SectionRef &section : sections)
-      if (auto &made = parts.sections[number(section)]; made.kind == Kind::Unwind)
+      if (auto &made = parts.sections[number(section)]; made.kind == Kind::Unwind && !is_exception_index(section))
         made.bytes = add_frames(parts, number(section), checked(section.getContents()), file.isLittleEndian(), HEADER);
   }
 
   ObjectParts parts;
 
 private:
+  // A call in RISC-V's code that a linker may shorten.
+  struct Call {
+    Place from;
+    std::optional<Place> to; // missing if the function is in another object
+    bool has_short_form;     // of 2 bytes, for functions that are near
+    int64_t spared = 0;
+  };
+
+  // The addresses of sections with code, by number, and of calls, without the bytes that are spared before them.
+  struct Addresses {
+    std::vector<int64_t> sections, calls;
+  };
+
   const ELFObjectFileBase &file;
   Sections sections;
+  std::vector<Call> calls;
+  bool said_cannot_unwind = false; // an entry of .ARM.exidx, in any section
 
   unsigned machine() const { return file.getEMachine(); }
   size_t number(const SectionRef &section) const { return sections.number(section); }
@@ -62,14 +81,17 @@ private:
     ObjectParts::Section made{Kind::NotLoaded, type == ELF::SHT_NOBITS, section.getSize(), 0};
     if (!(flags(section) & ELF::SHF_ALLOC) || type == ELF::SHT_NOTE)
       return made;
-    bool unwind = type == ELF::SHT_X86_64_UNWIND || checked(section.getName()) == ".eh_frame";
+    bool unwind = type == ELF::SHT_X86_64_UNWIND || is_exception_index(section) ||
+                  checked(section.getName()) == ".eh_frame";
     if (unwind && file.isRelocatableObject())
       made.kind = Kind::Unwind;
     else if (section.isText())
       made.kind = Kind::Code;
     else
       made.kind = flags(section) & ELF::SHF_WRITE ? Kind::Data : Kind::ReadOnly;
-    if (!made.zeros && made.kind != Kind::Unwind)
+    if (is_exception_index(section))
+      made.bytes = index_bytes(checked(section.getContents()));
+    else if (!made.zeros && made.kind != Kind::Unwind)
       made.bytes = alignTo(content_bytes(section), section.getAlignment());
     return made;
   }
@@ -113,9 +135,31 @@ private:
           if (target != file.section_end())
             reference.to = {number(*target), checked(symbol->getValue()) + beyond};
         }
+        if (is_exception_index(*relocated) && reference.to && item.getOffset() % INDEX_ENTRY == 0 &&
+            !cannot_unwind(checked(relocated->getContents()), item.getOffset()))
+          if (auto function = parts.function_of(*reference.to))
+            parts.frames.push_back({reference.from, function, INDEX_ENTRY});
         parts.references.push_back(reference);
       }
     }
+  }
+
+  // ARM's .ARM.exidx has an entry for each function; x86's .eh_frame may have a type with the same number.
+  bool is_exception_index(const SectionRef &section) const {
+    return machine() == ELF::EM_ARM && ELFSectionRef(section).getType() == ELF::SHT_ARM_EXIDX;
+  }
+
+  static bool cannot_unwind(StringRef content, uint64_t entry) { return number_at(content, entry + 4, 4) == 1; }
+
+  // Linkers merge neighbours that say that a function cannot be unwound: the object has one of these.
+  int64_t index_bytes(StringRef content) {
+    int64_t bytes = 0;
+    for (uint64_t entry = 0; entry + INDEX_ENTRY <= content.size(); entry += INDEX_ENTRY) {
+      bool again = cannot_unwind(content, entry) && said_cannot_unwind;
+      said_cannot_unwind |= cannot_unwind(content, entry);
+      bytes += again ? 0 : INDEX_ENTRY;
+    }
+    return bytes;
   }
 
   bool is_x86() const { return machine() == ELF::EM_X86_64 || machine() == ELF::EM_386; }
@@ -125,37 +169,84 @@ private:
   void relax(const SectionRef &section, const SectionRef &table) {
     StringRef content = checked(section.getContents());
     bool compressed = file.getPlatformFlags() & ELF::EF_RISCV_RVC;
-    uint64_t call = UINT64_MAX;
-    bool near = false;
+    std::optional<Call> call;
     for (const ELFRelocationRef item : table.relocations()) {
       uint64_t at = item.getOffset(), type = item.getType();
-      if (type == ELF::R_RISCV_RELAX && at == call)
-        spare(section, at, near && compressed ? 6 : 4);
+      if (type == ELF::R_RISCV_RELAX && call && at == call->from.second)
+        calls.push_back(*call);
       else if (type == ELF::R_RISCV_ALIGN) // without short instructions, everything is aligned to 4
-        spare(section, at, compressed ? checked(item.getAddend()) / 4 * 2 : checked(item.getAddend()) & 2);
-      call = type == ELF::R_RISCV_CALL || type == ELF::R_RISCV_CALL_PLT ? at : UINT64_MAX;
-      near = call == at && is_near(section, content, item);
+        spare({number(section), at}, compressed ? checked(item.getAddend()) / 4 * 2 : checked(item.getAddend()) & 2);
+      call.reset();
+      if (type != ELF::R_RISCV_CALL && type != ELF::R_RISCV_CALL_PLT)
+        continue;
+      unsigned link = number_at(content, at + 4, 4) >> 7 & 31; // jalr's register: c.j has none, c.jal the usual one
+      bool has_short_form = compressed && (link == 0 || (link == 1 && file.getBytesInAddress() == 4));
+      call = Call{{number(section), at}, target_of(item), has_short_form};
     }
   }
 
-  void spare(const SectionRef &section, uint64_t at, int64_t bytes) {
-    parts.sections[number(section)].bytes -= bytes;
-    parts.text_bytes -= bytes;
-    if (auto function = parts.function_of({number(section), at}))
-      parts.functions[*function].spared += bytes;
-  }
-
-  // Returns whether a call can become a c.j, or on 32-bit machines a c.jal.
-  bool is_near(const SectionRef &section, StringRef content, const ELFRelocationRef &item) const {
+  std::optional<Place> target_of(const ELFRelocationRef &item) const {
     auto symbol = item.getSymbol();
     if (symbol == file.symbol_end())
-      return false;
-    auto target = checked(symbol->getSection());
-    if (target == file.section_end() || number(*target) != number(section))
-      return false;
-    int64_t distance = checked(symbol->getValue()) - item.getOffset();
-    unsigned link = number_at(content, item.getOffset() + 4, 4) >> 7 & 31; // jalr's register
-    return isInt<12>(distance) && (link == 0 || (link == 1 && file.getBytesInAddress() == 4));
+      return std::nullopt;
+    auto section = checked(symbol->getSection());
+    if (section == file.section_end())
+      return std::nullopt;
+    return Place{number(*section), checked(symbol->getValue()) + checked(item.getAddend())};
+  }
+
+  // Shortens the calls as lld does, which places the code's sections in the object's order: each pass brings the
+  // functions nearer, until no further call gets shorter.
+  void place_code() {
+    llvm::sort(calls, [](const Call &one, const Call &other) { return one.from < other.from; });
+    while (shorten_calls(addresses())) {
+    }
+    for (const Call &call : calls)
+      spare(call.from, call.spared);
+  }
+
+  Addresses addresses() const {
+    Addresses found{std::vector<int64_t>(parts.sections.size()), {}};
+    auto call = calls.begin();
+    int64_t end = 0;
+    for (const SectionRef &section : sections) {
+      if (!section.isText())
+        continue;
+      found.sections[number(section)] = end = alignTo(end, section.getAlignment());
+      for (; call != calls.end() && call->from.first == number(section); ++call) {
+        found.calls.push_back(end + call->from.second);
+        end -= call->spared;
+      }
+      end += section.getSize();
+    }
+    return found;
+  }
+
+  // Returns whether a call gets shorter than it was.
+  bool shorten_calls(const Addresses &placed) {
+    auto address = [&](const Place &place) {
+      auto next = llvm::lower_bound(calls, place, [](const Call &call, const Place &it) { return call.from < it; });
+      if (next == calls.begin() || std::prev(next)->from.first != place.first)
+        return placed.sections[place.first] + int64_t(place.second);
+      const Call &last = *std::prev(next);
+      return placed.calls[&last - calls.data()] + int64_t(place.second - last.from.second) - last.spared;
+    };
+    std::vector<int64_t> spared;
+    for (auto [call, from] : zip(calls, placed.calls))
+      spared.push_back(call.to && call.has_short_form && isInt<12>(address(*call.to) - from) ? 6 : 4);
+    bool any = false;
+    for (auto [call, bytes] : zip(calls, spared)) {
+      any |= bytes > call.spared;
+      call.spared = std::max(call.spared, bytes);
+    }
+    return any;
+  }
+
+  void spare(Place at, int64_t bytes) {
+    parts.sections[at.first].bytes -= bytes;
+    parts.text_bytes -= bytes;
+    if (auto function = parts.function_of(at))
+      parts.functions[*function].spared += bytes;
   }
 
   // An address in a field of the machine's word size.

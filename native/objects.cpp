@@ -3,8 +3,12 @@
 #include "module.h"
 
 #include "llvm/Object/Archive.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Object/ELF.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/ARMAttributeParser.h"
+#include "llvm/Support/ARMBuildAttributes.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -142,6 +146,29 @@ std::vector<ElfSymbol> elf_symbols(std::string_view file, bool dynamic) {
 
 std::string with_section(std::string_view object, std::string_view name, std::string_view content) {
   return read_elf(object, [&](const auto &elf) { return with_section_of(elf, name, content); });
+}
+
+std::vector<std::pair<std::string, unsigned>> elf_abi(std::string_view object) {
+  auto file = whole(ObjectFile::createELFObjectFile(MemoryBufferRef(StringRef(object), "object")));
+  const auto &elf = cast<ELFObjectFileBase>(*file);
+  std::vector<std::pair<std::string, unsigned>> found;
+  if (elf.getEMachine() == ELF::EM_RISCV) {
+    found.emplace_back("float ABI", elf.getPlatformFlags() & ELF::EF_RISCV_FLOAT_ABI);
+    found.emplace_back("RVE", elf.getPlatformFlags() & ELF::EF_RISCV_RVE);
+  }
+  if (elf.getEMachine() != ELF::EM_ARM)
+    return found;
+  for (const ElfSection &section : elf_sections(object)) {
+    if (section.type != ELF::SHT_ARM_ATTRIBUTES)
+      continue;
+    ARMAttributeParser parser;
+    if (Error error = parser.parse(arrayRefFromStringRef(section.content), endianness::little))
+      refuse(std::move(error));
+    for (unsigned tag : {ARMBuildAttrs::ABI_enum_size, ARMBuildAttrs::ABI_PCS_wchar_t, ARMBuildAttrs::ABI_VFP_args})
+      if (auto value = parser.getAttributeValue(tag))
+        found.emplace_back(ELFAttrs::attrTypeAsString(tag, ARMBuildAttrs::getARMAttributeTags()).str(), *value);
+  }
+  return found;
 }
 
 std::vector<std::pair<std::string, std::string_view>> archive_members(std::string_view bytes) {

@@ -34,6 +34,10 @@ std::vector<ElfSection> elf_sections(std::string_view file);
 // The symbol table, local symbols too, or what it has for the dynamic linker.
 std::vector<ElfSymbol> elf_symbols(std::string_view file, bool dynamic);
 
+// What the objects of one program have to agree on, by name, as far as an ELF object says it: on ARM the bytes of an
+// enumeration and of wchar_t, and which registers have arguments of floating point; the last is also in RISC-V's flags.
+std::vector<std::pair<std::string, unsigned>> elf_abi(std::string_view object);
+
 // An object with one more section, which no linker loads nor copies to a program: SHF_EXCLUDE.
 std::string with_section(std::string_view object, std::string_view name, std::string_view content);
 

@@ -1,9 +1,11 @@
 // The machine that a module is for.
+#include "attributes.h"
 #include "module.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/TargetLowering.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -110,6 +112,9 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
   options.EmulatedTLS = triple.hasDefaultEmulatedTLS(); // MinGW
   if (const auto *abi = dyn_cast_or_null<MDString>(ir_->getModuleFlag("target-abi")))
     options.MCOptions.ABIName = abi->getString().str();
+  bool is_gnu = ir_->getModuleFlag(GNU_EABI);
+  if (is_gnu)
+    options.EABIVersion = EABI::GNU;
   if (triple.isWasm()) // as clang, without -pthread
     options.ThreadModel = ThreadModel::Single;
   // On x86, each function has its own features. Elsewhere those of the object are the machine's: its attributes, its
@@ -125,6 +130,9 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
       target->createTargetMachine(triple, chip, features, options, relocation, ir_->getCodeModel()));
   if (!made || (!chip.empty() && !made->getMCSubtargetInfo().isCPUStringValid(chip)))
     throw PipelineError("unknown CPU '" + chip + "' for " + triple.str());
+  auto unwinds = [](const Function &function) { return function.needsUnwindTableEntry() || function.hasPersonalityFn(); };
+  if (is_gnu && made->getMCAsmInfo().getExceptionHandlingType() == ExceptionHandling::ARM && none_of(*ir_, unwinds))
+    const_cast<MCAsmInfo &>(made->getMCAsmInfo()).setExceptionsType(ExceptionHandling::None); // no .ARM.exidx
   if (auto threshold = ir_->getLargeDataThreshold())
     made->setLargeDataThreshold(*threshold);
   return made;

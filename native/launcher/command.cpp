@@ -78,6 +78,16 @@ bool is_native(std::string_view target) {
 #endif
 }
 
+// Says whether a word names a GNU compiler with its machine: riscv64-unknown-elf-g++-12, not gcc.
+bool is_gnu_compiler(std::string_view word) {
+  auto name = word.substr(word.rfind('/') + 1);
+  auto without_version = name.substr(0, name.find_last_not_of("0123456789.-") + 1);
+  for (std::string_view ending : {"-gcc", "-g++", "-c++"})
+    if (without_version.size() > ending.size() && without_version.ends_with(ending))
+      return true;
+  return false;
+}
+
 // Return how many of the arguments are burnish's own; npos where they cannot be read here.
 size_t read_own(Command &command, const Words &arguments) {
   size_t i = 0;
@@ -168,9 +178,17 @@ bool starts_with_any(std::string_view word, const std::vector<std::string_view> 
                      [&](std::string_view beginning) { return word.starts_with(beginning); });
 }
 
-Command read_command(bool cxx, const Words &arguments) {
+std::string gnu_compiler_of(std::string_view program) {
+  auto name = program.substr(program.rfind('/') + 1);
+  constexpr std::string_view own = "burnish-";
+  bool has = name.starts_with(own) && is_gnu_compiler(name.substr(own.size()));
+  return has ? std::string(name.substr(own.size())) : "";
+}
+
+Command read_command(bool cxx, const Words &arguments, std::string gnu) {
   Command command;
   command.cxx = cxx;
+  command.gnu = gnu;
   size_t own = read_own(command, arguments);
   if (own > arguments.size()) {
     command.own = arguments;
@@ -178,6 +196,14 @@ Command read_command(bool cxx, const Words &arguments) {
     return command;
   }
   command.rest.assign(arguments.begin() + own, arguments.end());
+  if (command.gnu.empty() && !command.rest.empty() && is_gnu_compiler(command.rest[0])) {
+    command.gnu = command.rest[0];
+    command.rest.erase(command.rest.begin());
+  }
+  if (!command.gnu.empty()) {
+    command.cxx |= command.gnu.find("++") != command.gnu.npos;
+    command.position_independent = false;
+  }
   Reading reading;
   for (size_t i = 0; i < command.rest.size(); ++i) {
     bool separate = SEPARATE.contains(command.rest[i]);

@@ -19,7 +19,8 @@ struct Command {
   bool cxx = false;           // burnish-c++
   Words own;                  // burnish's own options, as they were given
   std::string error;          // what is wrong with them; empty: nothing that shows here
-  Words rest;                 // clang's arguments
+  Words rest;                 // clang's arguments, or the GNU compiler's
+  std::string gnu;            // a GNU compiler for another machine in clang's place; empty: clang
   std::string report;         // --report; empty: the user's build log
   bool alone = false;         // --alone: no server
   bool whole_program = false; // --whole-program: links are burnish's, too
@@ -38,8 +39,12 @@ struct Command {
   bool size_level() const { return level == "Os" || level == "Oz"; }
 };
 
-// Takes what follows the program's name. A command that is not understood whole is Way::Ask.
-Command read_command(bool cxx, const Words &arguments);
+// Takes what follows the program's name. A command that is not understood whole is Way::Ask. If `gnu` is empty, the
+// first word that is not burnish's own may name a GNU compiler: arm-none-eabi-gcc, or a path.
+Command read_command(bool cxx, const Words &arguments, std::string gnu = "");
+
+// Returns the GNU compiler that a program's name has after "burnish-"; empty: it has none.
+std::string gnu_compiler_of(std::string_view program);
 
 // Says whether a file is assembly, by its name.
 bool is_assembly(std::string_view source);

@@ -68,7 +68,7 @@ Stamp stamp(const std::string &path) {
 }
 
 struct Tools {
-  std::string folder, clang;
+  std::string folder, clang; // or the GNU compiler in its place
   Libraries libraries;
 };
 
@@ -76,7 +76,7 @@ struct Tools {
 Words words_of(const Tools &tools, const Command &command, Words first, const Words &arguments) {
   first.insert(first.begin(), command.cxx ? "c++" : "cc");
   first.push_back("--caller=" + std::to_string(getpid()));
-  first.push_back("--libraries=" + tools.libraries.which);
+  first.push_back(command.gnu.empty() ? "--libraries=" + tools.libraries.which : "--gnu=" + tools.clang);
   first.insert(first.end(), command.own.begin(), command.own.end());
   if (!command.rest.empty()) {
     first.push_back("--");
@@ -219,10 +219,32 @@ int print_library_options(bool cxx, const Words &arguments) {
   return 0;
 }
 
-int start(bool cxx, const Words &given) {
+// Run the user's compiler for another machine, as clang otherwise.
+int start_gnu(const Command &command) {
+  Tools tools;
+  tools.folder = own_folder();
+  tools.clang = command.gnu.find('/') == command.gnu.npos ? find_tool(tools.folder, command.gnu) : command.gnu;
+  if (!command.error.empty() || tools.clang.empty()) {
+    auto error = command.error.empty() ? command.gnu + ": no such compiler in PATH; burnish targets names packages"
+                                       : command.error;
+    std::fprintf(stderr, "burnish %s: %s\n", called(command), error.c_str());
+    return WRONG_OPTION;
+  }
+  switch (command.way) {
+  case Way::Clang: return become(tools.clang, command.rest);
+  case Way::Ask: return ask(tools, command, command.rest);
+  case Way::Compile: return command.links ? become(tools.clang, command.rest) : compile(tools, command, command.rest);
+  }
+  return 1;
+}
+
+int start(const std::string &program, const Words &given) {
+  bool cxx = program.ends_with("++");
   if (!given.empty() && given[0] == "--print-library-options")
     return print_library_options(cxx, Words(given.begin() + 1, given.end()));
-  auto command = read_command(cxx, given);
+  auto command = read_command(cxx, given, gnu_compiler_of(program));
+  if (!command.gnu.empty())
+    return start_gnu(command);
   Tools tools;
   tools.folder = own_folder();
   auto clang = cxx ? "clang++" : "clang";
@@ -263,6 +285,5 @@ int start(bool cxx, const Words &given) {
 } // namespace burnish
 
 int main(int count, char **words) {
-  std::string name = count ? words[0] : "";
-  return burnish::start(name.ends_with("++"), burnish::Words(words + (count ? 1 : 0), words + count));
+  return burnish::start(count ? words[0] : "", burnish::Words(words + (count ? 1 : 0), words + count));
 }

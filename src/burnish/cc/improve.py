@@ -43,7 +43,8 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
             request = replace(request, patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE))
         guard = build.guard(workspace=workspace)
         try:
-            outcome = _searched(job.silenced(), reference, request, build.optimizer, guard, outcome)
+            trials = _trials(build, job.silenced(), reference, guard)
+            outcome = _searched(trials, request, outcome)
         except KeptReference as why:
             outcome = replace(outcome, reason=str(why))
         except Exception as error:  # burnish's boundary: its errors never make a build fail
@@ -51,13 +52,26 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
         return replace(outcome, seconds=clock.now() - start)
 
 
-def _searched(
-    job: ClangJob, reference: Path, request: Request, optimizer: Optimizer, guard: Guard, outcome: Outcome
-) -> Outcome:
-    """Search, compare the best object with clang's, and return the outcome."""
+def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> ObjectTrials:
+    """Run the front end, and return trials for its module.
+
+    Raises:
+        KeptReference: the front end fails, or for another machine, clang's own passes.
+    """
     front = guard.workspace / "front.bc"
     guard.run(front_end(job, front).command)
-    trials = ObjectTrials(front.read_bytes(), job, reference, optimizer, guard)
+    if not build.plan.gnu:
+        return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
+    from burnish.cc.foreign import ForeignTrials, in_gnus_place  # few builds need it
+
+    module = guard.step(lambda: in_gnus_place(front.read_bytes()))
+    trials = ForeignTrials(module, job, reference, build.optimizer, guard)
+    trials.try_own()
+    return trials
+
+
+def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outcome:
+    """Search, compare the best object with clang's, and return the outcome."""
     passes, code = request.divided()
     trials.try_passes(passes)
     if code:

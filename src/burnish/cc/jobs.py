@@ -149,6 +149,12 @@ class ClangJobs:
 
     jobs: tuple[ClangJob, ...]
     version: str  # of clang
+    gnu: str = ""  # the GNU compiler that makes the objects in clang's place, with its version
+
+    @property
+    def compiler(self) -> str:
+        """The compiler that made the objects, with its version."""
+        return self.gnu or f"clang {self.version}"
 
     @property
     def compilations(self) -> tuple[ClangJob, ...]:

@@ -14,6 +14,7 @@ from pathlib import PurePath
 
 from burnish import _native
 from burnish.cc.jobs import ClangJob
+from burnish.cc.outcomes import level_of_passes
 from burnish.cc.requests import Attempt, KeptReference, Request
 from burnish.cc.searching import Found, find
 from burnish.core.errors import CompilerCrash, ProgramError
@@ -132,6 +133,22 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
             return decided.object_code()
     finally:
         session.shutdown()
+
+
+def emit(bitcode: bytes, job: ClangJob) -> bytes:
+    """Return the object that burnish's back end makes of a module, with the options of a `clang -cc1` line.
+
+    Raises:
+        KeptReference: burnish's back end does not have these options.
+        CompilerCrash: LLVM fails.
+    """
+    if (back_end := back_end_of(job)) is None:
+        raise KeptReference("burnish's back end does not take all of clang's options")
+    back_end.level = level_of_passes(job.level)
+    try:
+        return _native.Module(bitcode, "module").emit_object(back_end)
+    except _native.FatalError as error:
+        raise CompilerCrash(f"code generation: {error}") from None
 
 
 def _problem(generated: Generated, request: Request) -> Problem:

@@ -112,7 +112,8 @@ class Build:
 
     def refusal(self, job: ClangJob) -> str | None:
         """Return why burnish leaves the compilation to clang; None if it does not."""
-        return refusal(job, every_level=self.options.objective is not None)
+        every_level = self.options.objective is not None
+        return refusal(job, every_level=every_level, foreign=bool(self.plan.gnu))
 
     def guard(self, clang_seconds: float | None = None, workspace: Path | None = None) -> Guard:
         """Return a guard for a compilation that took clang so many seconds; the default is the command."""
@@ -166,7 +167,7 @@ class Build:
             seconds=round(outcome.seconds, 3),
             trace=outcome.trace,
             evaluations=outcome.evaluations,
-            compiler=f"clang {self.plan.version}",
+            compiler=self.plan.compiler,
             command=outcome.command,
             crashes=outcome.crashes,
             saved_in_groups=outcome.saved_in_groups,

@@ -86,10 +86,11 @@ _PREFIXES = {
 }
 
 
-def refusal(job: ClangJob, *, every_level: bool) -> str | None:
+def refusal(job: ClangJob, *, every_level: bool, foreign: bool = False) -> str | None:
     """Return why burnish leaves a compilation to clang; None if it does not.
 
     `every_level` is true if the user gave an objective, for all levels; else only -Os and -Oz imply one.
+    `foreign` is true if another compiler makes the object for another machine, so that clang need not.
     """
     if job.is_assembler and job.source.endswith((".s", ".S", ".sx")):
         return ASSEMBLY
@@ -108,7 +109,7 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
     if missing:
         return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
-    if (triple := job.value("-triple")) and not is_native(triple):
+    if not foreign and (triple := job.value("-triple")) and not is_native(triple):
         return f"the target is {triple}: the drop-in compilers optimize for {NATIVE} alone"
     return _refused_option(job)
 

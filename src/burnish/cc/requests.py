@@ -42,7 +42,8 @@ class DriverOptions:
     seed: int = 0
     log: Path | None = None  # None: the user's build log
     whole_program: bool = False  # see burnish.cc.link
-    compiled: Compiled | None = None  # None: clang has not run yet
+    gnu: Path | None = None  # the user's compiler for another machine; None: clang
+    compiled: Compiled | None = None  # None: clang, or the user's compiler, has not run yet
     caller: int | None = None  # the launcher's process, which the build started; None: this one
 
     @property

@@ -11,7 +11,15 @@ from pathlib import Path
 from burnish.cc import processes
 from burnish.cc.file_budget import DEFAULT, FileBudget
 from burnish.cc.jobs import ClangJobs, make_plan
-from burnish.cc.requests import OBJECTIVES, Attempt, Compiled, DriverOptions, Optimizer, Request
+from burnish.cc.requests import (
+    OBJECTIVES,
+    Attempt,
+    Compiled,
+    DriverOptions,
+    KeptReference,
+    Optimizer,
+    Request,
+)
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.llvm.toolchain import find_tool
@@ -102,19 +110,19 @@ def compile_and_improve(
     Raises:
         MissingTool: there is no clang.
     """
-    clang = find_tool("clang++" if cxx else "clang")
-    plan = make_plan(clang, arguments)
+    compiler = options.gnu or find_tool("clang++" if cxx else "clang")
+    plan = make_plan(compiler, arguments) if not options.gnu else _gnu_plan(options, arguments)
     compiled, code = options.compiled, 0
     if not compiled and (
         plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links))
     ):
-        processes.replace_by([clang, *arguments])
+        processes.replace_by([compiler, *arguments])
     try:
         with processes.signals_raise():
             if plan and not compiled:
                 before = {path: processes.stamp(path) for path in plan.outputs}
                 start = PROCESSORS.now()
-                code = processes.run([clang, *arguments])
+                code = processes.run([compiler, *arguments])
                 ended = PROCESSORS.now()
                 written = {path for path in before if processes.stamp(path) not in (None, before[path])}
                 compiled = Compiled(ended - start, ended, frozenset(written))
@@ -123,6 +131,20 @@ def compile_and_improve(
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)
+
+
+def _gnu_plan(options: DriverOptions, arguments: Sequence[str]) -> ClangJobs | None:
+    """Return clang's jobs for the command of a GNU compiler; None, and a line in the log, if there are none."""
+    from burnish.cc import build_log, gnu
+
+    assert options.gnu
+    try:
+        return gnu.make_plan(options.gnu, find_tool("clang"), arguments)
+    except KeptReference as why:
+        with contextlib.suppress(OSError):
+            for record in gnu.left_alone(options.gnu, arguments, str(why)):
+                build_log.append(options.log or build_log.default_log(), record)
+        return None
 
 
 def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
@@ -293,6 +315,7 @@ _OF_USERS: dict[str, Reader] = {
 _OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
     "--compiled": _compiled,
     "--written": _written,
+    "--gnu": lambda options, value: replace(options, gnu=Path(value)),
     "--libraries": lambda options, _: options,  # for --help
     "--caller": lambda options, value: replace(options, caller=int(value)),
 }

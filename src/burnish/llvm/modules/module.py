@@ -11,6 +11,7 @@ from burnish.core.errors import CompilerCrash, InputError, NotMeasurable, Progra
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.llvm.modules.passes import PASSES
+from burnish.llvm.toolchain import is_native
 
 
 def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool:
@@ -41,17 +42,32 @@ def clone_module(module: _native.Module) -> _native.Module:
         raise CompilerCrash(str(error)) from None
 
 
-def emit_object(module: _native.Module, level: str, cpu: str, arguments: Sequence[str] = ()) -> bytes:
-    """Return the object file that the back end makes of a module.
+def back_end_of(module: _native.Module, level: str, cpu: str) -> _native.BackEnd:
+    """Return the settings of code generation for a level and a CPU.
 
-    Of clang's `arguments`, those for sections have an effect.
+    Code for another machine has a section for each function and each variable, as firmware is built: its
+    linkers leave out what is not used.
+    """
+    back_end = _native.BackEnd()
+    back_end.level, back_end.cpu = level, cpu
+    back_end.function_sections = back_end.data_sections = not is_native(module.triple)
+    return back_end
+
+
+def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
+    """Return the object file that the back end makes of a module.
 
     Raises:
         InputError: there is no such CPU.
         NotMeasurable: this build has no back end for the module's target.
     """
-    back_end = _native.BackEnd()
-    back_end.level, back_end.cpu = level, cpu
+    with _code_generation(module):
+        return module.emit_object(back_end_of(module, level, cpu))
+
+
+def emit_as_told(module: _native.Module, level: str, arguments: Sequence[str]) -> bytes:
+    """Return the object file of a module; of clang's `arguments`, those for sections have an effect."""
+    back_end = back_end_of(module, level, "")
     for word in arguments:
         match word:
             case "-ffunction-sections" | "-fno-function-sections":
@@ -64,18 +80,16 @@ def emit_object(module: _native.Module, level: str, cpu: str, arguments: Sequenc
 
 def emit_assembly(module: _native.Module, level: str, cpu: str) -> str:
     """Return the code of `emit_object` as assembly, with LLVM's comments."""
-    back_end = _native.BackEnd()
-    back_end.level, back_end.cpu, back_end.assembly = level, cpu, True
+    back_end = back_end_of(module, level, cpu)
+    back_end.assembly = True
     with _code_generation(module):
         return module.emit_object(back_end).decode(errors="replace")
 
 
 def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
     """Return the object file of `emit_object` with facts about its code, such as run times."""
-    back_end = _native.BackEnd()
-    back_end.level, back_end.cpu = level, cpu
     with _code_generation(module):
-        return _native.generate_code(module, back_end, {}, scores=True)
+        return _native.generate_code(module, back_end_of(module, level, cpu), {}, scores=True)
 
 
 @contextlib.contextmanager

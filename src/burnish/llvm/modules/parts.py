@@ -17,7 +17,7 @@ from burnish.core.validator import Validator
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
-from burnish.llvm.modules.module import emit_object, without_unwind_tables
+from burnish.llvm.modules.module import emit_as_told, without_unwind_tables
 from burnish.llvm.modules.objectives import level_for, within_limits
 from burnish.llvm.run.check import object_behaviour
 from burnish.llvm.toolchain import bitcode_to_object, clang_version, is_native
@@ -91,7 +91,7 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
             "write a .bc or .ll file instead of .o"
         )
     if not is_native(module.triple):
-        return emit_object(module, level, "", arguments)
+        return emit_as_told(module, level, arguments)
     target = f"--target={module.triple}"  # otherwise clang uses this machine's
     return bitcode_to_object(bitcode, (target, NO_TIME, *arguments), level=level)
 

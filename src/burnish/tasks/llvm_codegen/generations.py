@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.recent import Recent
-from burnish.llvm.modules.module import object_sizes, refusal
-from burnish.llvm.modules.origin import Options, RunTimes
+from burnish.llvm.modules.module import back_end_of, object_sizes, refusal
+from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, ORDERS, FunctionDecisions
@@ -64,13 +64,6 @@ class GeneratedCode:
         return hashlib.blake2b(self.code, digest_size=16).hexdigest()
 
 
-def plain_back_end(options: Options) -> _native.BackEnd:
-    """Return the back end's settings for a level and a CPU, without further options."""
-    back_end = _native.BackEnd()
-    back_end.level, back_end.cpu = options.level, options.cpu
-    return back_end
-
-
 @dataclass(frozen=True)
 class ExecutedCosts:
     """Executed costs of a program's runs, by function, from counts of executed blocks."""
@@ -101,7 +94,8 @@ class Generations:
         self.evict_policy = evict_policy
         self.evict = load_scorer(Path(evict_policy)).native if evict_policy else None
         self.is_plain = back_end is None  # True: the code without decisions equals that of `opened`
-        self._back_end = back_end or plain_back_end(opened.options)
+        options = opened.options
+        self._back_end = back_end or back_end_of(opened.module, options.level, options.cpu)
         self._entries = len(opened.trace)
         self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
         self._executed: Recent[Decided, ExecutedCosts] = Recent(MOST)

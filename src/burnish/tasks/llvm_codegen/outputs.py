@@ -30,7 +30,7 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
     clangs = write_by_clang(session, arguments, level)
     if not session.trace:
         return clangs
-    ours = _native.Module(write_bitcode(session, arguments, level)).emit_object(level)
+    ours = emit_object(_native.Module(write_bitcode(session, arguments, level)), level, "")
     if _without_version(ours) != _without_version(clangs):
         raise InputError(
             f"with {' '.join(arguments)} clang's code differs from burnish's even without "

@@ -16,7 +16,6 @@ from burnish.core.program import Program
 from burnish.llvm.modules.origin import Options
 from burnish.policies.arrays import ArraysPolicy
 from burnish.tasks.llvm_codegen.evictions import logged
-from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.policy.scorer import EvictionScorer, slot_inputs
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 from burnish.workers.worker import Limits, PendingCall, Worker
@@ -122,10 +121,11 @@ def _generate(
     seed: int | None,
     log: bool = True,
 ) -> _native.Generated:
-    back_end = plain_back_end(Options(level=options.pipeline, cpu=options.cpu))
+    module = _parsed(bitcode)
+    back_end = back_end_of(module, options.pipeline, options.cpu)
     try:
         return _native.generate_code(
-            _parsed(bitcode), back_end, {}, scores=True, evict=evict, seed=seed, log_evictions=log
+            module, back_end, {}, scores=True, evict=evict, seed=seed, log_evictions=log
         )
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None

@@ -1,0 +1,104 @@
+"""Objects for another machine: by burnish's own back end, and compared with those of a GNU compiler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burnish.cc.improve import ObjectTrials
+from burnish.cc.outcomes import Outcome, level_of_passes
+from burnish.cc.requests import Attempt, KeptReference
+
+# Functions that a compiler may call for what the source writes otherwise; every C library has them.
+_OF_COMPILERS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
+_STACK = b".note.GNU-stack"  # a linker that finds it in one object misses it in the others
+_RESERVED = "__"  # begins the names of libgcc's functions
+
+
+class ForeignTrials(ObjectTrials):
+    """Trials whose reference is another compiler's object; the first one is clang's pipeline alone.
+
+    Attributes:
+        code: The last attempt's object, as the back end wrote it.
+    """
+
+    code = b""
+
+    def try_own(self) -> None:
+        """Take the object of clang's own passes at the job's level."""
+        level = level_of_passes(self.job.level)
+
+        def own() -> Attempt:
+            from burnish import _native
+            from burnish.llvm.modules.origin import run_level
+
+            module = _native.Module(self.module, "own")
+            run_level(module, level)
+            return Attempt(module.bitcode(), (f"clang<{level}>",), 0)
+
+        with self.trying():
+            self.take(self.guard.step(own))
+            self.own = self.code
+
+    def take(self, attempt: Attempt) -> None:
+        """See Trials; the code is burnish's, since clang's package has no back end for the machine."""
+
+        def emitted() -> bytes:
+            from burnish.cc.machine_code import emit
+
+            return emit(attempt.bitcode, self.job)
+
+        self.code = attempt.code if attempt.code is not None else self.guard.step(emitted)
+        code = self.code
+        if _STACK not in self.reference.read_bytes():
+            code = _without_section(code, _STACK.decode())
+        super().take(replace(attempt, code=code))
+
+    def generated(self) -> tuple[Attempt, bytes]:
+        """See Trials.
+
+        Raises:
+            KeptReference: there is no object of clang's own passes.
+        """
+        if not self.best:
+            raise KeptReference("; ".join(self.reasons))
+        return self.best, self.code
+
+    def compared(self, outcome: Outcome, objective: str) -> Outcome:
+        """See ObjectTrials; the two objects must also fit into the same program."""
+        if self.best:
+            _fits(self.reference.read_bytes(), self.better.read_bytes())
+        return super().compared(outcome, objective)
+
+
+def in_gnus_place(bitcode: bytes) -> bytes:
+    """Return a module whose code calls what a GNU compiler's does: on ARM, memset instead of __aeabi_memset."""
+    from burnish import _native
+
+    module = _native.Module(bitcode, "front")
+    module.use_gnu_eabi()
+    return module.bitcode()
+
+
+def _without_section(file: bytes, name: str) -> bytes:
+    """Return an object in which a section without content is marked as unused: SHT_NULL."""
+    from burnish import _native
+
+    changed = bytearray(file)
+    for section in _native.elf_sections(file):
+        if section.name == name:
+            changed[section.flags_at - 4 : section.flags_at] = bytes(4)  # sh_type stands before sh_flags
+    return bytes(changed)
+
+
+def _fits(reference: bytes, better: bytes) -> None:
+    """Raise KeptReference unless a program of the reference can have the other object in its place."""
+    from burnish import _native
+
+    agreed = dict(_native.elf_abi(reference))
+    for name, value in _native.elf_abi(better):
+        if agreed.get(name, value) != value:
+            raise KeptReference(f"the objects differ in {name}: {agreed[name]}, clang's has {value}")
+    known = {symbol.name for symbol in _native.elf_symbols(reference)} | _OF_COMPILERS
+    called = {symbol.name for symbol in _native.elf_symbols(better) if not symbol.is_defined} - known
+    if new := sorted(name for name in called if not name.startswith(_RESERVED)):
+        raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")

@@ -1,0 +1,220 @@
+"""Builds for another machine by its GNU compiler: what clang would be told for the same objects.
+
+The user's compiler, such as arm-none-eabi-gcc, runs first and unchanged, and links. It also says where its
+headers are and which machine it makes code for: `gcc -E -v` prints the search list and the words of its own
+cc1. clang's front end then reads the same source for the same machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from burnish.cc.build_log import Record
+from burnish.cc.jobs import ClangJobs, parse_plan
+from burnish.cc.requests import KeptReference
+
+CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".CC", ".cp", ".CPP", ".ii")
+SOURCES = (".c", ".i", *CXX_SUFFIXES)
+
+# GCC's options whose value is the next word; those of cc1 alone are in the second line.
+_SEPARATE = frozenset(
+    "-o -x -I -D -U -MF -MT -MQ -include -imacros -isystem -iquote -idirafter -isysroot -iprefix -iwithprefix "
+    "-iwithprefixbefore -T -u -L -l -Xlinker -Xassembler -Xpreprocessor --param -B -wrapper "
+    "-imultilib -imultiarch -dumpbase -dumpbase-ext -dumpdir -auxbase -auxbase-strip".split()
+)
+
+# Options that say how GCC optimizes, reports or finds its own parts. They mean nothing to clang, or nothing
+# for the code: the words of cc1 and the search list have their effect. A final * matches any ending.
+DROPPED = """
+    -quiet -v -dumpbase* -dumpdir -auxbase* -imultilib -imultiarch -iprefix -isysroot -isystem -iquote -I*
+    -idirafter -nostdinc* -E -M -MM -MD -MMD -MP -MG -MF -MT -MQ -o -c -W* -w -pedantic* -pipe -fpreprocessed
+    -specs* --specs* --param* --sysroot* -B* -wrapper -L* -l* -T* -Xlinker -Wl,* -Wa,-a* -nostdlib -nodefaultlibs
+    -nostartfiles -static -s -O* -mlibarch* -misa-spec* -mtune* -mthumb-interwork -mno-thumb-interwork
+    -mtp* -mabi=lp64 -mtls-dialect* -mprint-tune-info -mlibc* -fdiagnostics* -fno-diagnostics* -fmessage-length* -fverbose-asm
+    -fipa-* -fno-ipa-* -fconserve-stack -fno-conserve-stack -ftree-* -fno-tree-* -fgcse* -fno-gcse* -fsched*
+    -fno-sched* -freorder-* -fno-reorder-* -fno-section-anchors -fsection-anchors -finline-limit* -fira-*
+    -fno-guess-branch-probability -fno-if-conversion* -fif-conversion* -fno-cse-* -fcse-* -frename-registers
+    -fno-move-loop-* -fmove-loop-* -fpeel-loops -fcaller-saves -fno-caller-saves -fno-peephole* -fmax-errors*
+    -fno-inline-small-functions -fno-inline-functions-called-once -findirect-inlining -fpartial-inlining
+    -fno-partial-inlining -fno-shrink-wrap* -fshrink-wrap* -fno-split-wide-types* -fno-forward-propagate
+    -fno-printf-return-value -fno-code-hoisting -fcode-hoisting
+    -fno-web -fweb -funit-at-a-time -fno-store-merging -fstore-merging -fno-branch-count-reg
+""".split()
+_DROPPED = frozenset(word for word in DROPPED if not word.endswith("*"))
+_DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
+
+# Options that GCC and clang share word for word; GCC prints those of its cc1 without their quotes.
+_AS_GIVEN = ("-D", "-U", "-x", "-include", "-imacros")
+_OF_OUTPUTS = ("-c", "-o", "-M", "-save-temps")
+
+# What GCC before 14 only warns of, and clang rejects.
+_OLD_C = (
+    "implicit-function-declaration",
+    "implicit-int",
+    "int-conversion",
+    "incompatible-pointer-types",
+    "incompatible-function-pointer-types",
+    "return-mismatch",
+)
+_OWN_HEADERS = re.compile(r"/gcc(?:-cross)?/[^/]+/[^/]+/include(-fixed)?$")
+
+
+@dataclass(frozen=True)
+class GnuCompiler:
+    """What a GNU compiler says of one of its commands."""
+
+    version: str  # of GCC
+    machine: str  # the triple, as GCC was built for it
+    words: tuple[str, ...]  # of its cc1
+    quoted: tuple[str, ...]  # folders of headers in quotes alone
+    folders: tuple[str, ...]  # folders of all headers, in order
+
+    @classmethod
+    def parse(cls, said: str) -> GnuCompiler:
+        """Return what `gcc -E -v` printed.
+
+        Raises:
+            KeptReference: it is not the text of a GNU compiler.
+        """
+        version = re.search(r"^gcc version (\S+)", said, re.MULTILINE)
+        machine = re.search(r"^Target: (\S+)", said, re.MULTILINE)
+        command = re.search(r"^ \S*/cc1(?:plus)? (.*)", said, re.MULTILINE)
+        quoted = re.search(r'#include "\.\.\." search starts here:\n((?: .*\n)*)', said)
+        folders = re.search(r"#include <\.\.\.> search starts here:\n((?: .*\n)*)End of search list", said)
+        if not (version and machine and command and quoted and folders):
+            raise KeptReference("the compiler does not say what a GNU compiler says with -E -v")
+        lines = (tuple(line[1:] for line in found[1].splitlines()) for found in (quoted, folders))
+        return cls(version[1], machine[1], tuple(command[1].split()), *lines)
+
+    @property
+    def major(self) -> int:
+        """The first number of the version."""
+        return int(self.version.partition(".")[0])
+
+    @property
+    def triple(self) -> str:
+        """The machine of this command as clang names it: GCC for RISC-V makes code for 32 bits, too."""
+        marches = [word for word in self.words if word.startswith("-march=rv32")]
+        return self.machine.replace("riscv64", "riscv32") if marches else self.machine
+
+
+def make_plan(compiler: Path, clang: Path, arguments: Sequence[str]) -> ClangJobs | None:
+    """Return the jobs of clang for the objects of a GNU compiler's command; None if it makes none.
+
+    Raises:
+        KeptReference: clang cannot be told what the compiler was told.
+    """
+    words = list(_pairs(arguments))
+    sources = [word for word, _ in words if word.endswith(SOURCES) and not word.startswith("-")]
+    if not sources or "-c" not in arguments or any(word.startswith("@") for word in arguments):
+        return None
+    asked = ask(compiler, words, "c++" if _is_cxx(sources[0], words) else "c")
+    outputs = [value for word, value in words if word == "-o"]
+    command = [str(clang), "-###", *told(asked, clang)]
+    command += _joined(pair for pair in words if pair[0].startswith(_AS_GIVEN))
+    command += ["-c", *sources, *(text for value in outputs[-1:] for text in ("-o", value))]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    said = os.fsdecode(done.stderr)
+    if done.returncode or (plan := parse_plan(said)) is None:
+        errors = re.findall(r"error: (.*)", said) or ["it prints no jobs"]
+        raise KeptReference(f"clang cannot be told what the compiler was told: {'; '.join(errors)}")
+    return replace(plan, gnu=f"{compiler.name} {asked.version}")
+
+
+def left_alone(compiler: Path, arguments: Sequence[str], why: str) -> Iterator[Record]:
+    """Yield a line of the build log for each source that a GNU compiler compiled without burnish."""
+    words = list(_pairs(arguments))
+    levels = [word.removeprefix("-") for word, _ in words if word.startswith("-O")]
+    outputs = [value for word, value in words if word == "-o"]
+    for source in (word for word, _ in words if word.endswith(SOURCES) and not word.startswith("-")):
+        yield Record(
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            directory=str(Path.cwd()),
+            source=source,
+            output=outputs[-1] if outputs else f"{Path(source).stem}.o",
+            level=levels[-1] if levels else "O0",
+            action="passed through",
+            reason=why,
+            loaded_bytes_before=None,
+            loaded_bytes=None,
+            text_bytes_before=None,
+            text_bytes=None,
+            seconds=0.0,
+            trace=(),
+            evaluations=0,
+            compiler=compiler.name,
+            command=(str(compiler), *arguments),
+        )
+
+
+def ask(compiler: Path, words: Sequence[tuple[str, str]], language: str) -> GnuCompiler:
+    """Return what a GNU compiler says of a command; `words` are its options, with their values.
+
+    Raises:
+        KeptReference: see GnuCompiler.parse.
+    """
+    left_out = (*_AS_GIVEN, *_OF_OUTPUTS)
+    options = _joined(pair for pair in words if pair[0].startswith("-") and not pair[0].startswith(left_out))
+    command = [str(compiler), *options, "-E", "-v", "-x", language, os.devnull]
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return GnuCompiler.parse(os.fsdecode(done.stderr))
+
+
+def told(asked: GnuCompiler, clang: Path) -> list[str]:
+    """Return the options of clang for what a GNU compiler would do, without sources and outputs."""
+    own = [word for word, _ in _pairs(asked.words)]
+    level = next((word for word in reversed(own) if re.fullmatch(r"-O.*", word)), "-O0")
+    # As in GCC, -Os is what makes code smallest.
+    options = [f"--target={asked.triple}", {"-Os": "-Oz"}.get(level, level), "-w"]
+    options += ["-fomit-frame-pointer", "-fno-addrsig"]  # as GCC; a later option wins
+    if not any(word.startswith(("-funwind-tables", "-fasynchronous-unwind-tables", "-fexceptions")) for word in own):
+        options += ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
+    if asked.machine.startswith("arm") and asked.machine.endswith("-eabi"):
+        options.append("-fshort-enums")
+    if asked.major < 14:
+        options += [f"-Wno-{name}" for name in _OLD_C]
+    has_cpu = any(word.startswith("-mcpu=") for word in own)
+    for word, value in _pairs(asked.words):
+        if not word.startswith("-") or word == os.devnull or is_dropped(word):
+            continue
+        if word.startswith("-march=") and has_cpu:  # GCC adds it
+            continue
+        options += _joined([(word, value)])
+    options += [text for folder in asked.quoted for text in ("-iquote", folder)]
+    headers = clang.resolve().parent.parent / "lib" / "clang"
+    options.append("-nostdinc")
+    for folder in asked.folders:
+        if found := _OWN_HEADERS.search(os.path.normpath(folder)):
+            if not found[1]:  # clang's own headers, in the place of GCC's
+                options += [text for path in sorted(headers.glob("*/include")) for text in ("-isystem", str(path))]
+            continue
+        options += ["-isystem", folder]
+    return options
+
+
+def is_dropped(word: str) -> bool:
+    """Return whether an option of GCC is not for clang."""
+    return word in _DROPPED or word.startswith(_DROPPED_BEGINNINGS)
+
+
+def _is_cxx(source: str, words: Sequence[tuple[str, str]]) -> bool:
+    languages = [value for word, value in words if word == "-x"]
+    return languages[-1].startswith("c++") if languages else source.endswith(CXX_SUFFIXES)
+
+
+def _joined(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    return [text for word, value in pairs for text in ((word, value) if word in _SEPARATE else (word,))]
+
+
+def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each word with its value, which is "" unless the value is the next word."""
+    left = iter(words)
+    for word in left:
+        yield word, next(left, "") if word in _SEPARATE else ""

@@ -1,0 +1,255 @@
+"""burnish cc with a GNU compiler for another machine: its command, its object, and clang's in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish import _native
+from burnish.cc.commands.launch import find_launcher
+from burnish.cc.gnu import GnuCompiler, told
+from burnish.cc.requests import KeptReference
+from burnish.llvm.modules.session import open_baseline
+from burnish.llvm.programs import load_program
+from burnish.llvm.toolchain import find_tool
+from tests.cc.conftest import write_script
+
+SAID = Path(__file__).parent / "gnu"  # what compilers print with -E -v
+MACHINE = ("-mcpu=cortex-m4", "-mthumb")
+FRONT_END = ("--target=arm-none-eabi", *MACHINE, "-fno-unwind-tables", "-fshort-enums")
+SOURCE = """
+struct item { enum { ADD, SUBTRACT, MIX } kind; int value; };
+static int apply(const struct item *items, int count) {
+  int total = 0;
+  for (int i = 0; i < count; i++)
+    switch (items[i].kind) {
+    case ADD: total += items[i].value; break;
+    case SUBTRACT: total -= items[i].value; break;
+    case MIX: total ^= items[i].value * 3; break;
+    }
+  return total;
+}
+int once(const struct item *items, int count) { return apply(items, count) * STEP; }
+int twice(const struct item *items, int count) { return apply(items, count) - apply(items + 1, count - 1); }
+unsigned crc(const unsigned char *bytes, unsigned count) {
+  unsigned rest = ~0u;
+  while (count--) {
+    rest ^= *bytes++;
+    for (int i = 0; i < 8; i++) rest = rest >> 1 ^ (rest & 1 ? 0xedb88320 : 0);
+  }
+  return ~rest;
+}
+"""
+REAL = {
+    "arm-none-eabi-gcc": ("-mcpu=cortex-m0plus", "-mthumb"),
+    "riscv64-unknown-elf-gcc": ("-march=rv32imc", "-mabi=ilp32"),
+    "aarch64-linux-gnu-gcc": (),
+}
+
+
+@dataclass
+class Project:
+    """A folder with a source, and a stand-in for a GNU compiler: it copies an object that is there."""
+
+    folder: Path
+    log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = self.folder / "log.jsonl"
+        (self.folder / "item.c").write_text(SOURCE)
+        tools = self.folder / "tools"
+        tools.mkdir()
+        write_script(
+            tools / "arm-none-eabi-gcc",
+            f"""echo "$@" >> {self.folder}/commands
+            case "$*" in
+            *"-E -v"*) cat {SAID}/arm-none-eabi-gcc.txt >&2; exit ;;
+            *broken*) echo "broken.c:1: error: broken" >&2; exit 4 ;;
+            *" -o "*) for last; do :; done; cp {self.folder}/theirs.o "$last" ;;
+            *) echo "linked: $*" ;;
+            esac""",
+        )
+
+    def theirs(self, level: str, *flags: str, source: str = SOURCE) -> bytes:
+        """Make the object of the stand-in: clang's, at a level."""
+        file = self.folder / "theirs.c"
+        file.write_text(source)
+        program = load_program(file, arguments=(*FRONT_END, "-DSTEP=5", *flags), level=level)
+        made = open_baseline(program, level).object_code()
+        (self.folder / "theirs.o").write_bytes(made)
+        return made
+
+    def run(self, *words: str, name: str = "burnish-cc") -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "PATH": f"{self.folder / 'tools'}:{os.environ['PATH']}"}
+        command = [name, "--report", str(self.log), "--budget", "30 evaluations", "--alone", *words]
+        command[0] = find_launcher("burnish-cc") if name == "burnish-cc" else str(self.folder / name)
+        return subprocess.run(
+            command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False
+        )
+
+    def compile(self, *words: str) -> dict[str, Any]:
+        """Compile the source, and return its line of the log."""
+        source = ("-Os", "-DSTEP=5", "-c", "item.c", "-o", "item.o")
+        done = self.run("arm-none-eabi-gcc", *MACHINE, *words, *source)
+        assert (done.returncode, done.stderr) == (0, "")
+        return self.records()[-1]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def said(name: str) -> GnuCompiler:
+    return GnuCompiler.parse((SAID / f"{name}.txt").read_text())
+
+
+def pairs(words: Sequence[str], option: str) -> list[str]:
+    return [value for word, value in zip(words, words[1:], strict=False) if word == option]
+
+
+def test_what_the_compiler_says_is_what_clang_is_told() -> None:
+    clang = find_tool("clang")
+    words = told(said("arm-none-eabi-gcc"), clang)
+    assert words[:2] == ["--target=arm-none-eabi", "-Oz"]
+    expected = {"-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft", "-ffunction-sections", "-D__USES_INITFINI__"}
+    assert expected <= set(words)
+    assert {"-fshort-enums", "-fno-unwind-tables", "-fno-addrsig", "-Wno-int-conversion"} <= set(words)
+    assert not {"-march=armv7e-m", "-fno-ipa-sra", "-quiet", "-Os", "-I", "include", "null"} & set(words)
+    libc, own, newlib = pairs(words, "-isystem")
+    assert libc == "/usr/lib/picolibc/arm-none-eabi/include"
+    assert Path(own, "stddef.h").is_file() and "clang" in own  # clang's in the place of GCC's
+    assert newlib.endswith("/arm-none-eabi/include")
+
+
+def test_a_compiler_for_64_bits_is_asked_for_32() -> None:
+    words = told(said("riscv64-unknown-elf-gcc"), find_tool("clang"))
+    assert words[0] == "--target=riscv32-unknown-elf"
+    assert {"-march=rv32imc", "-mabi=ilp32"} <= set(words)
+    assert not any(word.startswith("-misa-spec") for word in words)
+
+
+def test_another_compiler_says_something_else() -> None:
+    with pytest.raises(KeptReference, match="does not say what a GNU compiler says"):
+        GnuCompiler.parse("clang version 23.1.4\nTarget: arm-none-eabi\n")
+
+
+def test_a_smaller_object_takes_the_compilers_place(project: Project) -> None:
+    theirs = project.theirs("O0")
+    row = project.compile()
+    ours = (project.folder / "item.o").read_bytes()
+    before, after = (_native.object_sizes(content, False) for content in (theirs, ours))
+    assert row["action"] == "optimized", row["reason"]
+    assert row["compiler"] == "arm-none-eabi-gcc 12.2.1"
+    assert (row["loaded_bytes_before"], row["loaded_bytes"]) == (before.loaded_bytes, after.loaded_bytes)
+    assert after.loaded_bytes < before.loaded_bytes
+    assert _native.elf_abi(ours) == _native.elf_abi(theirs)
+    sections = {section.name: section.type for section in _native.elf_sections(ours)}
+    assert sections[".note.GNU-stack"] == 1 and not any(".ARM.exidx" in name for name in sections)
+    first, *_ = (project.folder / "commands").read_text().splitlines()
+    assert first == "-mcpu=cortex-m4 -mthumb -Os -DSTEP=5 -c item.c -o item.o"  # as the user gave it
+
+
+def test_a_stack_note_is_written_only_where_the_compiler_writes_one(project: Project) -> None:
+    theirs = project.theirs("O0")
+    (project.folder / "theirs.o").write_bytes(theirs.replace(b".note.GNU-stack", b".note.otherwise"))
+    assert project.compile()["action"] == "optimized"
+    sections = _native.elf_sections((project.folder / "item.o").read_bytes())
+    assert next(section.type for section in sections if section.name == ".note.GNU-stack") == 0  # SHT_NULL
+
+
+def test_a_larger_object_does_not(project: Project) -> None:
+    theirs = project.theirs("Oz", source="int once(void) { return STEP; }\nint twice(void) { return 0; }\n")
+    done = project.run("arm-none-eabi-gcc", *MACHINE, "-Os", "-DSTEP=5", "-c", "item.c", "-o", "item.o")
+    assert done.returncode == 0
+    assert (project.folder / "item.o").read_bytes() == theirs
+
+
+@pytest.mark.parametrize(
+    ("flags", "source", "why"),
+    [
+        (("-fno-short-enums",), SOURCE, "the objects differ in Tag_ABI_enum_size"),
+        (("-fshort-wchar",), SOURCE, "the objects differ in Tag_ABI_PCS_wchar_t"),
+        ((), f"{SOURCE}\nint third(void) {{ return 3; }}", "the symbol 'third' would not be as clang defines it"),
+    ],
+    ids=["size of enumerations", "size of wchar_t", "another function"],
+)
+def test_an_object_that_does_not_fit_is_not_used(
+    project: Project, flags: tuple[str, ...], source: str, why: str
+) -> None:
+    theirs = project.theirs("O0", *flags, source=source)
+    row = project.compile()
+    assert row["action"] == "kept" and why in row["reason"]
+    assert (project.folder / "item.o").read_bytes() == theirs
+
+
+def test_a_new_call_is_not_made(project: Project) -> None:
+    """The library of a firmware may lack what clang would call."""
+    source = '#define NULL 0\nint printf(const char *, ...);\nvoid say(void) { printf("ready\\n"); }\n' + SOURCE
+    project.theirs("O0", source=source.replace("printf(", "__builtin_printf(", 2))
+    (project.folder / "item.c").write_text(source)
+    row = project.compile()
+    assert row["reason"] == "clang's code calls 'puts', which the compiler's does not"
+
+
+def test_an_option_that_clang_does_not_know(project: Project) -> None:
+    theirs = project.theirs("O0")
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text().replace("-fno-ipa-sra", "-fno-such-thing")
+    (project.folder / "said.txt").write_text(text)
+    script = project.folder / "tools" / "arm-none-eabi-gcc"
+    script.write_text(script.read_text().replace(f"{SAID}/arm-none-eabi-gcc.txt", f"{project.folder}/said.txt"))
+    row = project.compile()
+    assert row["action"] == "passed through"
+    assert "clang cannot be told what the compiler was told: unknown argument: '-fno-such-thing'" in row["reason"]
+    assert (project.folder / "item.o").read_bytes() == theirs
+
+
+def test_everything_else_is_the_compilers(project: Project) -> None:
+    done = project.run("arm-none-eabi-gcc", "item.o", "-Os", "-lc")
+    assert done.stdout == "linked: item.o -Os -lc\n"
+    project.theirs("O0")
+    assert project.run("arm-none-eabi-gcc", "-O2", "-c", "item.c", "-o", "fast.o").returncode == 0
+    assert project.records()[-1]["reason"].startswith("-O2: no objective for speed yet")
+    failed = project.run("arm-none-eabi-gcc", "-Os", "-c", "broken.c", "-o", "broken.o")
+    assert (failed.returncode, failed.stderr) == (4, "broken.c:1: error: broken\n")
+    missing = project.run("avr-gcc", "-Os", "-c", "item.c")
+    assert missing.returncode == 2 and "avr-gcc: no such compiler in PATH" in missing.stderr
+
+
+def test_a_link_to_the_launcher_names_the_compiler(project: Project) -> None:
+    (project.folder / "burnish-arm-none-eabi-gcc").symlink_to(find_launcher("burnish-cc"))
+    theirs = project.theirs("O0")
+    words = (*MACHINE, "-Os", "-DSTEP=5", "-c", "item.c", "-o", "item.o")
+    assert project.run(*words, name="burnish-arm-none-eabi-gcc").returncode == 0
+    assert project.records()[-1]["action"] == "optimized"
+    assert len((project.folder / "item.o").read_bytes()) != len(theirs)
+
+
+@pytest.mark.parametrize("compiler", REAL)
+def test_a_real_compiler(project: Project, compiler: str) -> None:
+    shutil.rmtree(project.folder / "tools")
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed: burnish targets names its package")
+    words = (*REAL[compiler], "-Os", "-DSTEP=5", "-ffunction-sections", "-c", "item.c", "-o")
+    subprocess.run([compiler, *words, "gcc.o"], cwd=project.folder, check=True)
+    assert project.run(compiler, *words, "item.o").returncode == 0
+    sizes = [
+        _native.object_sizes((project.folder / name).read_bytes(), False) for name in ("gcc.o", "item.o")
+    ]
+    (row,) = project.records()
+    assert row["loaded_bytes_before"] and row["compiler"].startswith(compiler)
+    assert "failed" not in row["reason"]
+    assert sizes[1].loaded_bytes <= sizes[0].loaded_bytes
+    link = [compiler, *REAL[compiler], "-nostdlib", "-r", "item.o", "-o", "all.o"]
+    subprocess.run(link, cwd=project.folder, check=True)
