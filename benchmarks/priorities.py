@@ -28,7 +28,6 @@ from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.modules.module import object_sizes
 from burnish.llvm.run.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LINEAR, NOISY, RANDOM, SEEDS
-from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 
 SIZES = (1, 2, 4, 8, 16)  # of tables
@@ -83,7 +82,7 @@ def opened(name: str, level: str) -> Kernel:
     session = open_program(program, CodegenOptions(pipeline=level))
     assert program.workload
     counts = block_counts(session.opened.module, session.opened.stopwatch().workload)
-    return Kernel(name, session.opened.module, counts, plain_back_end(session.opened.options))
+    return Kernel(name, session.opened.module, counts, session.opened.back_end)
 
 
 def learned(kernels: Sequence[Kernel], measure: str, steps: int, rng: np.random.Generator) -> list[Order]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -116,14 +117,20 @@ def said(name: str) -> GnuCompiler:
 
 
 def pairs(words: Sequence[str], option: str) -> list[str]:
-    return [value for word, value in zip(words, words[1:], strict=False) if word == option]
+    return [value for word, value in itertools.pairwise(words) if word == option]
 
 
 def test_what_the_compiler_says_is_what_clang_is_told() -> None:
     clang = find_tool("clang")
     words = told(said("arm-none-eabi-gcc"), clang)
     assert words[:2] == ["--target=arm-none-eabi", "-Oz"]
-    expected = {"-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft", "-ffunction-sections", "-D__USES_INITFINI__"}
+    expected = {
+        "-mcpu=cortex-m4",
+        "-mthumb",
+        "-mfloat-abi=soft",
+        "-ffunction-sections",
+        "-D__USES_INITFINI__",
+    }
     assert expected <= set(words)
     assert {"-fshort-enums", "-fno-unwind-tables", "-fno-addrsig", "-Wno-int-conversion"} <= set(words)
     assert not {"-march=armv7e-m", "-fno-ipa-sra", "-quiet", "-Os", "-I", "include", "null"} & set(words)
@@ -181,7 +188,11 @@ def test_a_larger_object_does_not(project: Project) -> None:
     [
         (("-fno-short-enums",), SOURCE, "the objects differ in Tag_ABI_enum_size"),
         (("-fshort-wchar",), SOURCE, "the objects differ in Tag_ABI_PCS_wchar_t"),
-        ((), f"{SOURCE}\nint third(void) {{ return 3; }}", "the symbol 'third' would not be as clang defines it"),
+        (
+            (),
+            f"{SOURCE}\nint third(void) {{ return 3; }}",
+            "the symbol 'third' would not be as clang defines it",
+        ),
     ],
     ids=["size of enumerations", "size of wchar_t", "another function"],
 )
@@ -196,7 +207,9 @@ def test_an_object_that_does_not_fit_is_not_used(
 
 def test_a_new_call_is_not_made(project: Project) -> None:
     """The library of a firmware may lack what clang would call."""
-    source = '#define NULL 0\nint printf(const char *, ...);\nvoid say(void) { printf("ready\\n"); }\n' + SOURCE
+    source = (
+        '#define NULL 0\nint printf(const char *, ...);\nvoid say(void) { printf("ready\\n"); }\n' + SOURCE
+    )
     project.theirs("O0", source=source.replace("printf(", "__builtin_printf(", 2))
     (project.folder / "item.c").write_text(source)
     row = project.compile()
@@ -208,10 +221,15 @@ def test_an_option_that_clang_does_not_know(project: Project) -> None:
     text = (SAID / "arm-none-eabi-gcc.txt").read_text().replace("-fno-ipa-sra", "-fno-such-thing")
     (project.folder / "said.txt").write_text(text)
     script = project.folder / "tools" / "arm-none-eabi-gcc"
-    script.write_text(script.read_text().replace(f"{SAID}/arm-none-eabi-gcc.txt", f"{project.folder}/said.txt"))
+    script.write_text(
+        script.read_text().replace(f"{SAID}/arm-none-eabi-gcc.txt", f"{project.folder}/said.txt")
+    )
     row = project.compile()
     assert row["action"] == "passed through"
-    assert "clang cannot be told what the compiler was told: unknown argument: '-fno-such-thing'" in row["reason"]
+    assert (
+        "clang cannot be told what the compiler was told: unknown argument: '-fno-such-thing'"
+        in row["reason"]
+    )
     assert (project.folder / "item.o").read_bytes() == theirs
 
 

@@ -71,7 +71,7 @@ class ForeignTrials(ObjectTrials):
 
 
 def in_gnus_place(bitcode: bytes) -> bytes:
-    """Return a module whose code calls what a GNU compiler's does: on ARM, memset instead of __aeabi_memset."""
+    """Return a module whose code calls what a GNU compiler's does: on ARM, memset, not __aeabi_memset."""
     from burnish import _native
 
     module = _native.Module(bitcode, "front")

@@ -22,29 +22,32 @@ from burnish.cc.requests import KeptReference
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".CC", ".cp", ".CPP", ".ii")
 SOURCES = (".c", ".i", *CXX_SUFFIXES)
 
-# GCC's options whose value is the next word; those of cc1 alone are in the second line.
+# GCC's options whose value is the next word; those of cc1 alone are in the last line.
 _SEPARATE = frozenset(
-    "-o -x -I -D -U -MF -MT -MQ -include -imacros -isystem -iquote -idirafter -isysroot -iprefix -iwithprefix "
-    "-iwithprefixbefore -T -u -L -l -Xlinker -Xassembler -Xpreprocessor --param -B -wrapper "
-    "-imultilib -imultiarch -dumpbase -dumpbase-ext -dumpdir -auxbase -auxbase-strip".split()
+    """
+    -o -x -I -D -U -MF -MT -MQ -include -imacros -isystem -iquote -idirafter -isysroot -iprefix -iwithprefix
+    -iwithprefixbefore -T -u -L -l -Xlinker -Xassembler -Xpreprocessor --param -B -wrapper
+    -imultilib -imultiarch -dumpbase -dumpbase-ext -dumpdir -auxbase -auxbase-strip
+    """.split()
 )
 
 # Options that say how GCC optimizes, reports or finds its own parts. They mean nothing to clang, or nothing
 # for the code: the words of cc1 and the search list have their effect. A final * matches any ending.
 DROPPED = """
     -quiet -v -dumpbase* -dumpdir -auxbase* -imultilib -imultiarch -iprefix -isysroot -isystem -iquote -I*
-    -idirafter -nostdinc* -E -M -MM -MD -MMD -MP -MG -MF -MT -MQ -o -c -W* -w -pedantic* -pipe -fpreprocessed
-    -specs* --specs* --param* --sysroot* -B* -wrapper -L* -l* -T* -Xlinker -Wl,* -Wa,-a* -nostdlib -nodefaultlibs
-    -nostartfiles -static -s -O* -mlibarch* -misa-spec* -mtune* -mthumb-interwork -mno-thumb-interwork
-    -mtp* -mabi=lp64 -mtls-dialect* -mprint-tune-info -mlibc* -fdiagnostics* -fno-diagnostics* -fmessage-length* -fverbose-asm
-    -fipa-* -fno-ipa-* -fconserve-stack -fno-conserve-stack -ftree-* -fno-tree-* -fgcse* -fno-gcse* -fsched*
-    -fno-sched* -freorder-* -fno-reorder-* -fno-section-anchors -fsection-anchors -finline-limit* -fira-*
+    -idirafter -nostdinc* -E -M -MM -MD -MMD -MP -MG -MF -MT -MQ -o -c -W* -w -pedantic* -pipe
+    -fpreprocessed -specs* --specs* --param* --sysroot* -B* -wrapper -L* -l* -T* -Xlinker -Wl,* -Wa,-a*
+    -nostdlib -nodefaultlibs -nostartfiles -static -s -O* -mlibarch* -misa-spec* -mtune* -mthumb-interwork
+    -mno-thumb-interwork -mtp* -mabi=lp64 -mtls-dialect* -mprint-tune-info -mlibc* -fdiagnostics*
+    -fno-diagnostics* -fmessage-length* -fverbose-asm -fipa-* -fno-ipa-* -fconserve-stack
+    -fno-conserve-stack -ftree-* -fno-tree-* -fgcse* -fno-gcse* -fsched* -fno-sched* -freorder-*
+    -fno-reorder-* -fno-section-anchors -fsection-anchors -finline-limit* -fira-*
     -fno-guess-branch-probability -fno-if-conversion* -fif-conversion* -fno-cse-* -fcse-* -frename-registers
-    -fno-move-loop-* -fmove-loop-* -fpeel-loops -fcaller-saves -fno-caller-saves -fno-peephole* -fmax-errors*
-    -fno-inline-small-functions -fno-inline-functions-called-once -findirect-inlining -fpartial-inlining
-    -fno-partial-inlining -fno-shrink-wrap* -fshrink-wrap* -fno-split-wide-types* -fno-forward-propagate
-    -fno-printf-return-value -fno-code-hoisting -fcode-hoisting
-    -fno-web -fweb -funit-at-a-time -fno-store-merging -fstore-merging -fno-branch-count-reg
+    -fno-move-loop-* -fmove-loop-* -fpeel-loops -fcaller-saves -fno-caller-saves -fno-peephole*
+    -fmax-errors* -fno-inline-small-functions -fno-inline-functions-called-once -findirect-inlining
+    -fpartial-inlining -fno-partial-inlining -fno-shrink-wrap* -fshrink-wrap* -fno-split-wide-types*
+    -fno-forward-propagate -fno-printf-return-value -fno-code-hoisting -fcode-hoisting -fno-web -fweb
+    -funit-at-a-time -fno-store-merging -fstore-merging -fno-branch-count-reg
 """.split()
 _DROPPED = frozenset(word for word in DROPPED if not word.endswith("*"))
 _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
@@ -104,8 +107,12 @@ class GnuCompiler:
         return self.machine.replace("riscv64", "riscv32") if marches else self.machine
 
 
-def make_plan(compiler: Path, clang: Path, arguments: Sequence[str]) -> ClangJobs | None:
+def make_plan(
+    compiler: Path, clang: Path, arguments: Sequence[str], directory: Path | None = None
+) -> ClangJobs | None:
     """Return the jobs of clang for the objects of a GNU compiler's command; None if it makes none.
+
+    The command runs in `directory`, by default in this process's.
 
     Raises:
         KeptReference: clang cannot be told what the compiler was told.
@@ -114,12 +121,12 @@ def make_plan(compiler: Path, clang: Path, arguments: Sequence[str]) -> ClangJob
     sources = [word for word, _ in words if word.endswith(SOURCES) and not word.startswith("-")]
     if not sources or "-c" not in arguments or any(word.startswith("@") for word in arguments):
         return None
-    asked = ask(compiler, words, "c++" if _is_cxx(sources[0], words) else "c")
+    asked = ask(compiler, words, "c++" if _is_cxx(sources[0], words) else "c", directory)
     outputs = [value for word, value in words if word == "-o"]
     command = [str(clang), "-###", *told(asked, clang)]
     command += _joined(pair for pair in words if pair[0].startswith(_AS_GIVEN))
     command += ["-c", *sources, *(text for value in outputs[-1:] for text in ("-o", value))]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     said = os.fsdecode(done.stderr)
     if done.returncode or (plan := parse_plan(said)) is None:
         errors = re.findall(r"error: (.*)", said) or ["it prints no jobs"]
@@ -153,7 +160,9 @@ def left_alone(compiler: Path, arguments: Sequence[str], why: str) -> Iterator[R
         )
 
 
-def ask(compiler: Path, words: Sequence[tuple[str, str]], language: str) -> GnuCompiler:
+def ask(
+    compiler: Path, words: Sequence[tuple[str, str]], language: str, directory: Path | None
+) -> GnuCompiler:
     """Return what a GNU compiler says of a command; `words` are its options, with their values.
 
     Raises:
@@ -163,7 +172,14 @@ def ask(compiler: Path, words: Sequence[tuple[str, str]], language: str) -> GnuC
     options = _joined(pair for pair in words if pair[0].startswith("-") and not pair[0].startswith(left_out))
     command = [str(compiler), *options, "-E", "-v", "-x", language, os.devnull]
     environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
     return GnuCompiler.parse(os.fsdecode(done.stderr))
 
 
@@ -174,7 +190,9 @@ def told(asked: GnuCompiler, clang: Path) -> list[str]:
     # As in GCC, -Os is what makes code smallest.
     options = [f"--target={asked.triple}", {"-Os": "-Oz"}.get(level, level), "-w"]
     options += ["-fomit-frame-pointer", "-fno-addrsig"]  # as GCC; a later option wins
-    if not any(word.startswith(("-funwind-tables", "-fasynchronous-unwind-tables", "-fexceptions")) for word in own):
+    if not any(
+        word.startswith(("-funwind-tables", "-fasynchronous-unwind-tables", "-fexceptions")) for word in own
+    ):
         options += ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
     if asked.machine.startswith("arm") and asked.machine.endswith("-eabi"):
         options.append("-fshort-enums")
@@ -193,7 +211,9 @@ def told(asked: GnuCompiler, clang: Path) -> list[str]:
     for folder in asked.folders:
         if found := _OWN_HEADERS.search(os.path.normpath(folder)):
             if not found[1]:  # clang's own headers, in the place of GCC's
-                options += [text for path in sorted(headers.glob("*/include")) for text in ("-isystem", str(path))]
+                options += [
+                    text for path in sorted(headers.glob("*/include")) for text in ("-isystem", str(path))
+                ]
             continue
         options += ["-isystem", folder]
     return options

@@ -18,7 +18,6 @@ from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
-from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.observations import FUNCTIONS, OBSERVATIONS, OPCODES
 from burnish.tasks.llvm_codegen.session import open_program
 from tests.sources import program
@@ -116,8 +115,7 @@ def assert_rows_are_llcs(source: Program, policy: int, folder: Path) -> int:
         ours.append(row)
         return answer_to(row, policy)
 
-    options = session.opened.options
-    back_end = plain_back_end(options)
+    back_end = session.opened.back_end
     llvms: dict[str, tuple[list[str], int, int, bool]] = {"": ([], 0, 0, True)}
     _native.generate_code(session.opened.module, back_end, llvms, evict=choose, like_stock=True)
     theirs = asked_by_llc(llc, session.opened.module.bitcode(), policy, folder)

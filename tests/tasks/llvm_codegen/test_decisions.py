@@ -12,14 +12,12 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.llvm.modules.module import object_sizes
-from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.module import back_end_of, object_sizes
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen import PIPELINES, TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, ORDERS, PASSES
 from burnish.tasks.llvm_codegen.evictions import SLOTS
-from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
@@ -45,7 +43,7 @@ def assert_is_llvms_own(source: Program, level: str) -> None:
     module = open_baseline(source, level).module
     expected = module.emit_object(level)
     for watched in ({}, {"scores": True, "gate": True}, {"evict": lambda function, row: None}):
-        made = _native.generate_code(module, plain_back_end(Options(level=level)), {}, **watched)
+        made = _native.generate_code(module, back_end_of(module, level, ""), {}, **watched)
         assert made.object == expected, (source.name, level, watched)
     assert open_program(source, CodegenOptions(level)).object_code() == expected
 
@@ -77,9 +75,7 @@ def test_the_list_is_what_llvm_asks_about() -> None:
     for name in FILES:
         for level in ("Oz", "O3"):
             found = open_baseline(program(name, level), level).module
-            asked |= set(
-                _native.generate_code(found, plain_back_end(Options(level=level)), {}, gate=True).optional
-            )
+            asked |= set(_native.generate_code(found, back_end_of(found, level, ""), {}, gate=True).optional)
     assert asked == {*PASSES.values(), *OMITTED}
     assert not {*PASSES.values()} & {*OMITTED}
 
@@ -111,7 +107,7 @@ def test_an_order_is_a_linear_function_of_a_live_range() -> None:
     linear = {"": ((), 0, 0, True), "many": ((), 3, 0, True)}  # Priority::linear in native/decisions.h
 
     def code(*weights: float) -> bytes:
-        back_end = plain_back_end(session.opened.options)
+        back_end = session.opened.back_end
         return _native.generate_code(session.opened.module, back_end, linear, orders=[weights]).object
 
     assert _native.order_feature_names() == ["llvms_place", "li_size", "weight", "uses"]
@@ -125,7 +121,7 @@ def test_an_order_is_a_linear_function_of_a_live_range() -> None:
         with pytest.raises(_native.InputError, match="orders: expected 4 finite weights"):
             code(*wrong)
     with pytest.raises(_native.InputError, match="order 0 of 0"):
-        _native.generate_code(session.opened.module, plain_back_end(session.opened.options), linear)
+        _native.generate_code(session.opened.module, session.opened.back_end, linear)
 
 
 def test_learned_orders_are_actions() -> None:

@@ -64,6 +64,7 @@ burnish's options come first; what follows the first other argument (or --) is c
   --help             this text; burnish {name} -- --help shows clang's
 
 CC=burnish-cc CXX=burnish-c++ is the same, and each command starts sooner.
+CC="burnish-cc arm-none-eabi-gcc": a GNU compiler for another machine compiles first, and links.
 The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {libraries}.
 """
 
@@ -134,7 +135,7 @@ def compile_and_improve(
 
 
 def _gnu_plan(options: DriverOptions, arguments: Sequence[str]) -> ClangJobs | None:
-    """Return clang's jobs for the command of a GNU compiler; None, and a line in the log, if there are none."""
+    """Return clang's jobs for a GNU compiler's command; None if there are none. The log gets the reason."""
     from burnish.cc import build_log, gnu
 
     assert options.gnu

@@ -21,6 +21,7 @@ from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.view import Mask, Observed
 from burnish.llvm.modules.module import (
+    back_end_of,
     clone_module,
     emit_described,
     emit_object,
@@ -166,6 +167,11 @@ class ModuleSession(Session):
             run_pass(module, ACTIONS.index(action), site, self.options.level)
         emit_object(module, self.options.level, self.options.cpu)
         return time.thread_time() - start
+
+    @property
+    def back_end(self) -> _native.BackEnd:
+        """The settings of code generation, new for each caller."""
+        return back_end_of(self.module, self.options.level, self.options.cpu)
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions' names, largest function first."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.recent import Recent
-from burnish.llvm.modules.module import back_end_of, object_sizes, refusal
+from burnish.llvm.modules.module import object_sizes, refusal
 from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.block_counts import block_counts
@@ -94,8 +94,7 @@ class Generations:
         self.evict_policy = evict_policy
         self.evict = load_scorer(Path(evict_policy)).native if evict_policy else None
         self.is_plain = back_end is None  # True: the code without decisions equals that of `opened`
-        options = opened.options
-        self._back_end = back_end or back_end_of(opened.module, options.level, options.cpu)
+        self._back_end = back_end or opened.back_end
         self._entries = len(opened.trace)
         self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
         self._executed: Recent[Decided, ExecutedCosts] = Recent(MOST)

@@ -7,6 +7,7 @@ import struct
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.session import Session
+from burnish.llvm.modules.module import emit_object
 from burnish.llvm.modules.parts import write_bitcode
 from burnish.llvm.modules.parts import write_object as write_by_clang
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.program import Program
-from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.module import back_end_of
 from burnish.policies.arrays import ArraysPolicy
 from burnish.tasks.llvm_codegen.evictions import logged
 from burnish.tasks.llvm_codegen.policy.scorer import EvictionScorer, slot_inputs
