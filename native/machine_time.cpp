@@ -215,12 +215,13 @@ struct MachineTimes final : MachineFunctionPass {
     MachineTime made;
     made.name = function.getName().str();
     made.loops = times.has_loops();
+    made.outlined = function.isOutlined();
     for (const MachineBasicBlock &block : function) {
       double often = times.of(block), once = 0;
       for (const MachineInstr &instruction : block) {
         if (instruction.isMetaInstruction())
           continue;
-        once += std::max(1.0, model.computeReciprocalThroughput(&instruction)); // a division has 25
+        once += busy(model, instruction);
         if (!instruction.isCall())
           continue;
         once += instruction.isReturn() ? 0 : CALL_AND_RETURN; // a last call is a jump
@@ -240,6 +241,13 @@ struct MachineTimes final : MachineFunctionPass {
 
 private:
   std::vector<MachineTime> &found;
+
+  // Returns the time of an instruction: 1, or more if the processor's model says so; a division has 25. Models do not
+  // have all instructions of code for another processor.
+  static double busy(const TargetSchedModel &model, const MachineInstr &instruction) {
+    bool known = !model.hasInstrSchedModel() || model.resolveSchedClass(&instruction)->isValid();
+    return known ? std::max(1.0, model.computeReciprocalThroughput(&instruction)) : 1;
+  }
 
   static std::string callee(const MachineInstr &call) {
     for (const MachineOperand &operand : call.operands())
@@ -289,7 +297,8 @@ std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<
   }
   std::vector<std::tuple<std::string, double, bool>> found;
   for (unsigned i = 0; i < functions.size(); ++i)
-    found.emplace_back(functions[i].name, of_call[i], repeating[i]);
+    if (!functions[i].outlined)
+      found.emplace_back(functions[i].name, of_call[i], repeating[i]);
   return found;
 }
 
