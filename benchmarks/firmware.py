@@ -39,7 +39,8 @@ from burnish.cc.machine_code import emit
 from burnish.llvm.modules.origin import run_level
 from burnish.llvm.toolchain import find_tool
 
-LIBRARIES = Path(__file__).with_suffix(".toml")
+LIBRARIES = Path(__file__).resolve().with_suffix(".toml")
+HEADERS = LIBRARIES.with_suffix("")
 SECTIONS = ("-Os", "-w", "-ffunction-sections", "-fdata-sections", "--specs=picolibc.specs")
 MACHINES = {
     "cortex-m4": ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb"),
@@ -97,7 +98,7 @@ def largest(
     library: Mapping[str, Any], folder: Path, machine: str, options: argparse.Namespace
 ) -> list[Unit]:
     """Return the largest of a library's files that gcc compiles."""
-    words = (*MACHINES[machine], *SECTIONS, *library.get("flags", ()))
+    words = (*MACHINES[machine], *SECTIONS, *(flag.format(here=HEADERS) for flag in library.get("flags", ())))
     files = sorted({path for pattern in library["files"] for path in folder.glob(pattern)})
 
     def compiled(path: Path) -> Unit | None:

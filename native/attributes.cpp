@@ -77,6 +77,14 @@ void drop_unwind_tables(Module &module) {
     module.ir().setModuleFlag(llvm::Module::Max, "uwtable", uint32_t{0});
 }
 
+void forbid_builtins(Module &module, const std::vector<std::string> &names) {
+  module.changed();
+  for (Function &function : module.ir())
+    if (!function.isDeclaration())
+      for (const std::string &name : names)
+        function.addFnAttr("no-builtin-" + name); // llvm/Analysis/TargetLibraryInfo.h reads it
+}
+
 void use_gnu_eabi(Module &module) {
   module.changed();
   module.ir().setModuleFlag(llvm::Module::Max, GNU_EABI, uint32_t{1});

@@ -228,6 +228,7 @@ NB_MODULE(_native, m) {
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def_prop_ro("assembly_names_symbols", &burnish::assembly_names_symbols)
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
+      .def("forbid_builtins", &burnish::forbid_builtins, "names"_a, Without())
       .def("use_gnu_eabi", &burnish::use_gnu_eabi, Without())
       .def_prop_ro("has_debug_info", &burnish::has_debug_info)
       .def("drop_debug_info", &burnish::drop_debug_info, Without())

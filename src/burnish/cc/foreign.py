@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from burnish.cc.improve import ObjectTrials
@@ -63,6 +64,10 @@ class ForeignTrials(ObjectTrials):
             raise KeptReference("; ".join(self.reasons))
         return self.best, self.code
 
+    def new_calls(self) -> list[str]:
+        """Return the functions that the last attempt's code calls, and the reference does not; see _new_calls."""
+        return _new_calls(self.reference.read_bytes(), self.code) if self.best else []
+
     def compared(self, outcome: Outcome, objective: str) -> Outcome:
         """See ObjectTrials; the two objects must also fit into the same program."""
         if self.best:
@@ -70,12 +75,16 @@ class ForeignTrials(ObjectTrials):
         return super().compared(outcome, objective)
 
 
-def in_gnus_place(bitcode: bytes) -> bytes:
-    """Return a module whose code calls what a GNU compiler's does: on ARM, memset, not __aeabi_memset."""
+def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
+    """Return a module whose code calls what a GNU compiler's does: on ARM, memset, not __aeabi_memset.
+
+    Passes put no calls of the functions in `not_called` in the place of other code.
+    """
     from burnish import _native
 
     module = _native.Module(bitcode, "front")
     module.use_gnu_eabi()
+    module.forbid_builtins(not_called)
     return module.bitcode()
 
 
@@ -98,7 +107,14 @@ def _fits(reference: bytes, better: bytes) -> None:
     for name, value in _native.elf_abi(better):
         if agreed.get(name, value) != value:
             raise KeptReference(f"the objects differ in {name}: {agreed[name]}, clang's has {value}")
+    if new := _new_calls(reference, better):
+        raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")
+
+
+def _new_calls(reference: bytes, better: bytes) -> list[str]:
+    """Return the undefined symbols that the reference does not have, but for _OF_COMPILERS and libgcc."""
+    from burnish import _native
+
     known = {symbol.name for symbol in _native.elf_symbols(reference)} | _OF_COMPILERS
     called = {symbol.name for symbol in _native.elf_symbols(better) if not symbol.is_defined} - known
-    if new := sorted(name for name in called if not name.startswith(_RESERVED)):
-        raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")
+    return sorted(name for name in called if not name.startswith(_RESERVED))

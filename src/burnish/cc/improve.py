@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from burnish.cc.trials import Trials
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
 
 _GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
+_INTERNAL, _HIDDEN = 1, 2  # visibilities: STV_*
 
 
 def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
@@ -64,10 +66,15 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
         return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
     from burnish.cc.foreign import ForeignTrials, in_gnus_place  # few builds need it
 
-    module = guard.step(lambda: in_gnus_place(front.read_bytes()))
-    trials = ForeignTrials(module, job, reference, build.optimizer, guard)
-    trials.try_own()
-    return trials
+    def made(not_called: Sequence[str]) -> ForeignTrials:
+        module = guard.step(lambda: in_gnus_place(front.read_bytes(), not_called))
+        trials = ForeignTrials(module, job, reference, build.optimizer, guard)
+        trials.try_own()
+        return trials
+
+    trials = made(())
+    calls = trials.new_calls()  # of functions that LLVM put in the place of code
+    return made(calls) if calls else trials
 
 
 def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outcome:
@@ -200,6 +207,7 @@ def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:
 def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
     """Return (name, weak, visibility) of the symbols of an object that other objects may rely on.
 
+    Internal visibility is that of hidden symbols, as in clang's objects; GCC's tell them apart.
     These are all definitions that are not local, except weak ones in a COMDAT group: inline functions and
     templates, which each object that uses one defines itself. (ELF specification, chapter 4.)
 
@@ -209,7 +217,11 @@ def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
     from burnish import _native
 
     return frozenset(
-        (symbol.name, symbol.binding == _WEAK, symbol.visibility)
+        (
+            symbol.name,
+            symbol.binding == _WEAK,
+            _HIDDEN if symbol.visibility == _INTERNAL else symbol.visibility,
+        )
         for symbol in _native.elf_symbols(elf)
         if symbol.is_defined
         and (symbol.binding == _GLOBAL or (symbol.binding == _WEAK and symbol.group is None))

@@ -1,0 +1,1 @@
+/* What lwIP asks of a compiler: nothing beyond C. */
