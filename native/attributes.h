@@ -36,7 +36,7 @@ struct NoMinSize : llvm::PassInfoMixin<NoMinSize> {
 // Changes the module to what clang -fno-asynchronous-unwind-tables makes, for programs that never unwind through it.
 void drop_unwind_tables(Module &module);
 
-// Has passes put no calls of some library functions in the place of other code, as clang -fno-builtin-NAME does.
+// Forbids passes to replace code by calls of some library functions, as clang -fno-builtin-NAME does.
 void forbid_builtins(Module &module, const std::vector<std::string> &names);
 
 // Has ARM's code be as GCC's: it calls `memcpy` and `memset` where ARM's own EABI has functions of other names (clang

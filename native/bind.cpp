@@ -233,6 +233,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("has_debug_info", &burnish::has_debug_info)
       .def("drop_debug_info", &burnish::drop_debug_info, Without())
       .def("join_groups", &burnish::join_groups, Without())
+      .def("separate_strings", &burnish::separate_strings, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
       .def(

@@ -40,7 +40,36 @@ Comdat *group_of_users(const Function &function) {
   return group;
 }
 
+// The only function whose instructions refer to a variable; null if there are more, or other users.
+const Function *only_user(const GlobalVariable &variable) {
+  const Function *only = nullptr;
+  for (const User *user : variable.users()) {
+    const auto *instruction = dyn_cast<Instruction>(user);
+    if (!instruction || (only && only != instruction->getFunction()))
+      return nullptr;
+    only = instruction->getFunction();
+  }
+  return only;
+}
+
+bool is_string(const GlobalVariable &variable) {
+  if (!variable.hasInitializer() || !variable.isConstant() || !variable.hasLocalLinkage() ||
+      !variable.hasGlobalUnnamedAddr() || variable.hasSection() || variable.hasComdat())
+    return false;
+  const auto *content = dyn_cast<ConstantDataSequential>(variable.getInitializer());
+  return content && content->isCString();
+}
+
 } // namespace
+
+void separate_strings(Module &module) {
+  module.changed();
+  for (GlobalVariable &variable : module.ir().globals())
+    if (is_string(variable)) {
+      const Function *user = only_user(variable);
+      variable.setSection((".rodata." + (user ? user->getName() : variable.getName()) + ".str1").str());
+    }
+}
 
 bool join_groups(Module &module) {
   bool changed = false, again = true;

@@ -1,5 +1,5 @@
-// The groups (COMDATs) of inline functions and templates. Several objects define the same group; a linker keeps that
-// of one object.
+// What linkers keep or drop together: the groups (COMDATs) of inline functions and templates, of which several objects
+// define the same one, and the sections of strings.
 #pragma once
 
 #include "module.h"
@@ -11,5 +11,9 @@ namespace burnish {
 // Call this after all passes: linkers reject a reference from outside to a local symbol of a group, and the inliner
 // creates such references.
 bool join_groups(Module &module);
+
+// Gives the strings of each function a section of their own, as GCC does with -fdata-sections. LLVM has one section for
+// all strings, which GNU ld keeps whole if any is used. Strings can still be merged. For ELF.
+void separate_strings(Module &module);
 
 } // namespace burnish

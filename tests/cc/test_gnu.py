@@ -136,7 +136,7 @@ def test_what_the_compiler_says_is_what_clang_is_told() -> None:
     assert not {"-march=armv7e-m", "-fno-ipa-sra", "-quiet", "-Os", "-I", "include", "null"} & set(words)
     libc, own, newlib = pairs(words, "-isystem")
     assert libc == "/usr/lib/picolibc/arm-none-eabi/include"
-    assert Path(own, "stddef.h").is_file() and "clang" in own  # clang's in the place of GCC's
+    assert Path(own, "stddef.h").is_file() and "clang" in own  # clang's, instead of GCC's
     assert newlib.endswith("/arm-none-eabi/include")
 
 
@@ -214,6 +214,29 @@ def test_no_new_function_is_called(project: Project) -> None:
     assert row["action"] == "optimized", row["reason"]
     symbols = _native.elf_symbols((project.folder / "item.o").read_bytes())
     assert {symbol.name for symbol in symbols if not symbol.is_defined} == {"", "printf"}
+
+
+def test_strings_can_be_dropped_with_their_function(project: Project) -> None:
+    """GNU ld drops sections; with -fdata-sections GCC gives the strings of each function one."""
+    source = (
+        "int print(const char *);\nint both(void) { return print(NAME) + print(NAME); }\n"
+        + "".join(f'int say{i}(void) {{ return print("text {i}") + print("shared"); }}\n' for i in range(9))
+    ).replace("NAME", '"both"')
+    project.theirs("O0", source=source)
+    (project.folder / "item.c").write_text(source)
+    said = SAID / "arm-none-eabi-gcc.txt"
+    script = project.folder / "tools" / "arm-none-eabi-gcc"
+    for option, expected in (("", {".rodata.str1.1"}), ("-fdata-sections ", set())):
+        text = said.read_text().replace(" -ffunction-sections", f" {option}-ffunction-sections")
+        (project.folder / "said.txt").write_text(text)
+        script.write_text(script.read_text().replace(str(said), f"{project.folder}/said.txt"))
+        assert project.compile()["action"] == "optimized"
+        sections = _native.elf_sections((project.folder / "item.o").read_bytes())
+        names = {section.name for section in sections if section.name.startswith(".rodata")}
+        assert names & {".rodata.str1.1"} == expected
+    assert {".rodata.say3.str1", ".rodata.both.str1"} <= names
+    merged = {section.flags for section in sections if section.name in names}
+    assert merged == {0x32}  # SHF_ALLOC, SHF_MERGE, SHF_STRINGS
 
 
 def test_an_option_that_clang_does_not_know(project: Project) -> None:

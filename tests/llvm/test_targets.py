@@ -105,6 +105,44 @@ def test_back_ends_do_not_change_each_other() -> None:
     assert [_native.Module(content).emit_object("Oz") for content in contents] == [*alone, *reversed(alone)]
 
 
+@pytest.mark.parametrize("machine", ["rv32imc", "rv64gc"])
+def test_calls_between_sections_are_shortened_as_by_lld(machine: str, tmp_path: Path) -> None:
+    """Near functions are called by 2 bytes, the others by 4; there are 8 in the object."""
+    names = [f"f{i}" for i in range(200)]
+    source = "extern volatile int v;\n" + "".join(f"void {name}(void);\n" for name in names)
+    for i, name in enumerate(names):
+        calls = "".join(f" {names[(i * 7 + j * 31) % len(names)]}(); v = {i * j};" for j in range(1, 5))
+        source += f"void {name}(void) {{{calls} }}\n"
+    file = tmp_path / "calls.c"
+    file.write_text(
+        f"{source}int v_;\nint main(void) {{ f0(); return 0; }}\n".replace("extern volatile", "volatile")
+    )
+    program = load_program(file, arguments=MACHINES[machine])
+    object_ = tmp_path / f"{machine}.o"
+    object_.write_bytes(open_baseline(program, "Oz").object_code())
+    sizes = _native.object_sizes(object_.read_bytes(), False)
+    sections = linked_sections(object_, "-e", "main", "--image-base=0x10000", "--no-gc-sections")
+    assert sizes.text_bytes == sections[".text"]
+    assert sum(size for _, size in sizes.functions) == pytest.approx(sizes.text_bytes, rel=0.01)
+
+
+def test_functions_that_cannot_be_unwound_have_one_entry_together() -> None:
+    """Linkers merge neighbours in .ARM.exidx; a function that can be unwound has 8 bytes of its own."""
+    program = load_program(DATA / "freestanding.c", arguments=MACHINES["cortex-m4"])
+    assert _native.object_sizes(open_baseline(program, "Oz").object_code(), False).unwind_bytes == 8
+    flags = (*MACHINES["cortex-m4"], "-funwind-tables")
+    unwound = open_baseline(load_program(DATA / "freestanding.c", arguments=flags), "Oz").object_code()
+    assert _native.object_sizes(unwound, False).unwind_bytes > 8
+
+
+def test_expected_run_times_are_of_functions_of_the_module() -> None:
+    """LLVM's outliner, on at -Oz for ARM and RISC-V, gives other code the same names."""
+    for machine in ("cortex-m4", "rv32imc"):
+        session = compiled(machine)
+        assert session.run_time().keys() <= set(session.module.functions)
+        assert max(session.run_time().values()) < 10_000  # a model without an instruction said 4,096 for each
+
+
 @pytest.mark.parametrize("machine", [name for name in MACHINES if name != "wasm32"])
 def test_sizes_are_those_of_a_linked_program(machine: str, tmp_path: Path) -> None:
     sizes = _native.object_sizes(compiled(machine).object_code(), False)

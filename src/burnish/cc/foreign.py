@@ -34,11 +34,22 @@ class ForeignTrials(ObjectTrials):
 
             module = _native.Module(self.module, "own")
             run_level(module, level)
-            return Attempt(module.bitcode(), (f"clang<{level}>",), 0)
+            return self.finished(Attempt(module.bitcode(), (f"clang<{level}>",), 0))
 
         with self.trying():
             self.take(self.guard.step(own))
             self.own = self.code
+
+    def finished(self, found: Attempt) -> Attempt:
+        """See Trials; with -fdata-sections, the strings of each function get a section, as by GCC."""
+        found = super().finished(found)
+        if "-fdata-sections" not in self.job.command:
+            return found
+        from burnish import _native
+
+        module = _native.Module(found.bitcode, "finished")
+        module.separate_strings()
+        return replace(found, bitcode=module.bitcode())
 
     def take(self, attempt: Attempt) -> None:
         """See Trials; the code is burnish's, since clang's package has no back end for the machine."""
@@ -58,14 +69,14 @@ class ForeignTrials(ObjectTrials):
         """See Trials.
 
         Raises:
-            KeptReference: there is no object of clang's own passes.
+            KeptReference: clang's own passes, or the code generation after them, failed.
         """
         if not self.best:
             raise KeptReference("; ".join(self.reasons))
         return self.best, self.code
 
     def new_calls(self) -> list[str]:
-        """Return the functions that the last attempt's code calls, and the reference does not; see _new_calls."""
+        """Return the functions that the last attempt's code calls, and the reference's does not."""
         return _new_calls(self.reference.read_bytes(), self.code) if self.best else []
 
     def compared(self, outcome: Outcome, objective: str) -> Outcome:
@@ -78,7 +89,7 @@ class ForeignTrials(ObjectTrials):
 def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
     """Return a module whose code calls what a GNU compiler's does: on ARM, memset, not __aeabi_memset.
 
-    Passes put no calls of the functions in `not_called` in the place of other code.
+    Passes do not replace code by calls of the functions in `not_called`.
     """
     from burnish import _native
 

@@ -80,7 +80,7 @@ class GnuCompiler:
 
     @classmethod
     def parse(cls, said: str) -> GnuCompiler:
-        """Return what `gcc -E -v` printed.
+        """Parse the output of `gcc -E -v`.
 
         Raises:
             KeptReference: it is not the text of a GNU compiler.
@@ -163,7 +163,7 @@ def left_alone(compiler: Path, arguments: Sequence[str], why: str) -> Iterator[R
 def ask(
     compiler: Path, words: Sequence[tuple[str, str]], language: str, directory: Path | None
 ) -> GnuCompiler:
-    """Return what a GNU compiler says of a command; `words` are its options, with their values.
+    """Return a GNU compiler's answer about a command; `words` are its options, with their values.
 
     Raises:
         KeptReference: see GnuCompiler.parse.
@@ -210,7 +210,7 @@ def told(asked: GnuCompiler, clang: Path) -> list[str]:
     options.append("-nostdinc")
     for folder in asked.folders:
         if found := _OWN_HEADERS.search(os.path.normpath(folder)):
-            if not found[1]:  # clang's own headers, in the place of GCC's
+            if not found[1]:  # clang's own headers replace GCC's
                 options += [
                     text for path in sorted(headers.glob("*/include")) for text in ("-isystem", str(path))
                 ]

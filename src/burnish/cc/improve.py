@@ -73,7 +73,7 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
         return trials
 
     trials = made(())
-    calls = trials.new_calls()  # of functions that LLVM put in the place of code
+    calls = trials.new_calls()  # by which LLVM replaced other code
     return made(calls) if calls else trials
 
 
