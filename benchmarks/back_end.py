@@ -23,9 +23,9 @@ from rich.table import Table
 from shipped.projects import Project, load_project, project_names
 
 from burnish import _native
-from burnish.cc.improve import clang_bitcode, code_generation
 from burnish.cc.jobs import make_plan
 from burnish.cc.machine_code import back_end_of
+from burnish.cc.object_trials import clang_bitcode, code_generation
 from burnish.core.errors import BurnishError
 from burnish.llvm.toolchain import find_tool
 

@@ -34,8 +34,8 @@ from burnish import _native
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.foreign import in_gnus_place
 from burnish.cc.gnu import make_plan
-from burnish.cc.improve import front_end
 from burnish.cc.machine_code import emit
+from burnish.cc.object_trials import front_end
 from burnish.llvm.modules.origin import run_level
 from burnish.llvm.toolchain import find_tool
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.cc import processes
-from burnish.cc.improve import front_end
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import pattern, resolve
 from burnish.cc.link.steps import generate
 from burnish.cc.link.units import ProgramUnit
 from burnish.cc.linked import Linked, read_linked
+from burnish.cc.object_trials import front_end
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace

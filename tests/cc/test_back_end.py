@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
-from burnish.cc.improve import clang_bitcode, code_generation
 from burnish.cc.jobs import ClangJob, make_plan
 from burnish.cc.machine_code import back_end_of
+from burnish.cc.object_trials import clang_bitcode, code_generation
 from burnish.llvm.toolchain import find_tool
 from tests.sources import DATA
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc.improve import offered_symbols
 from burnish.cc.isolation import guarded
+from burnish.cc.object_trials import offered_symbols
 from burnish.cc.requests import KeptReference
 from burnish.llvm.toolchain import find_tool
 from tests.waiting import alive, wait_until

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cc.improve import code_generation, front_end
 from burnish.cc.jobs import ClangJob, make_plan, parse_plan
+from burnish.cc.object_trials import code_generation, front_end
 from burnish.cc.refusals import NOT_CODE_GENERATION, REFUSED, refusal, table
 from burnish.llvm.toolchain import NATIVE, find_tool
 

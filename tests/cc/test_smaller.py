@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
-from burnish.cc.improve import offered_symbols
+from burnish.cc.object_trials import offered_symbols
 from burnish.llvm.toolchain import find_tool
 from tests.cc.conftest import Compiler, make_drop_in
 

@@ -12,7 +12,8 @@ only if it is smaller.
     shares            one budget for all files of a build
     outcomes          the inputs of each step after clang, and the outcome for each object and program
     objects           the objects of a command, or the program that it compiled and linked at once
-    improve           one object: front end, trials, comparison with clang's
+    improve           one object: front end, searches
+    object_trials     the trials for one object, and the comparison with clang's
     gnu               a GNU compiler for another machine: what clang is told for the same objects
     foreign           objects for such a machine: by burnish's back end, compared with the GNU compiler's
     trials            passes first, then the machine code of the best module

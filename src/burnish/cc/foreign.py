@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from burnish.cc.improve import ObjectTrials
+from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import Outcome, level_of_passes
 from burnish.cc.requests import Attempt, KeptReference
 

@@ -70,7 +70,7 @@ _OWN_HEADERS = re.compile(r"/gcc(?:-cross)?/[^/]+/[^/]+/include(-fixed)?$")
 
 @dataclass(frozen=True)
 class GnuCompiler:
-    """What a GNU compiler says of one of its commands."""
+    """The answer of a GNU compiler about one of its commands."""
 
     version: str  # of GCC
     machine: str  # the triple, as GCC was built for it

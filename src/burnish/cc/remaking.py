@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from burnish.cc.build_log import Record
-from burnish.cc.improve import clang_bitcode, code_generation, front_end, in_groups
 from burnish.cc.jobs import ClangJob, make_plan
 from burnish.cc.linked import Linked, read_linked
+from burnish.cc.object_trials import clang_bitcode, code_generation, front_end, in_groups
 from burnish.cc.outcomes import level_of_passes
 from burnish.core.errors import BurnishError, InputError
 from burnish.llvm.toolchain import find_tool

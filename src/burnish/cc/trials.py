@@ -1,7 +1,7 @@
 """Passes first, then the machine code of the best module: two searches, each in its own process.
 
 Request.divided divides the budget between them. Subclasses make an object or a whole program of an attempt,
-and compare attempts: burnish.cc.improve and burnish.cc.link.steps.
+and compare attempts: burnish.cc.object_trials and burnish.cc.link.steps.
 """
 
 from __future__ import annotations

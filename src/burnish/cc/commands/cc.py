@@ -135,7 +135,7 @@ def compile_and_improve(
 
 
 def _gnu_plan(options: DriverOptions, arguments: Sequence[str]) -> ClangJobs | None:
-    """Return clang's jobs for a GNU compiler's command. If clang cannot do them: None, and a line in the log."""
+    """Return clang's jobs for a GNU compiler's command; None, and a line in the log, if clang has none."""
     from burnish.cc import build_log, gnu
 
     assert options.gnu

@@ -13,12 +13,12 @@ from pathlib import Path
 from burnish import _native
 from burnish.cc import processes
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import code_generation, front_end
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import Merged, merge, replaced
 from burnish.cc.link.units import SECTION, ProgramUnit, seal_of
 from burnish.cc.linked import read_linked
+from burnish.cc.object_trials import code_generation, front_end
 from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, level_of_passes, passed_through
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request

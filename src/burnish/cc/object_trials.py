@@ -1,0 +1,162 @@
+"""Trials for one object: its attempts, and the comparison of the best one with clang's object."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.cc.copies import change_of_groups
+from burnish.cc.isolation import Guard
+from burnish.cc.jobs import ClangJob
+from burnish.cc.outcomes import Outcome, Sizes
+from burnish.cc.requests import Attempt, KeptReference, Optimizer
+from burnish.cc.trials import Trials
+
+_GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
+_INTERNAL, _HIDDEN = 1, 2  # visibilities: STV_*
+
+
+class ObjectTrials(Trials):
+    """Trials for one object: each attempt overwrites the last one, and the final one is compared."""
+
+    def __init__(
+        self, module: bytes, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard
+    ) -> None:
+        super().__init__(module, job.command, optimizer, guard)
+        self.job, self.reference = job, reference
+        self.own = reference.read_bytes()
+        self.better = guard.workspace / "better.o"
+
+    def finished(self, found: Attempt) -> Attempt:
+        """See Trials."""
+        return replace(super().finished(found), bitcode=in_groups(found.bitcode))
+
+    def take(self, attempt: Attempt) -> None:
+        """See Trials."""
+        if attempt.code is None:
+            back = self.guard.workspace / "back.bc"
+            back.write_bytes(attempt.bitcode)
+            self.guard.run(code_generation(self.job, back, self.better).command)
+        else:
+            self.better.write_bytes(attempt.code)
+        self.best = attempt
+
+    def generated(self) -> tuple[Attempt, bytes]:
+        """See Trials; if no passes were found, return clang's own module."""
+        if self.best:
+            return self.best, self.better.read_bytes()
+        assert self.own is not None
+        return Attempt(self._clangs_module(), (), 0), self.own
+
+    def compared(self, outcome: Outcome, objective: str) -> Outcome:
+        """Return the outcome with the best object, compared with clang's.
+
+        Raises:
+            KeptReference: no attempt succeeded, or the best object is not better than clang's.
+        """
+        if not self.best:
+            raise KeptReference("; ".join(self.reasons))
+        _same_symbols(self.reference, self.better)
+        before, after = (Sizes.of_object(path, self.job) for path in (self.reference, self.better))
+        if after.loaded_bytes > before.loaded_bytes:
+            raise KeptReference("what was found loads more bytes")
+        groups = change_of_groups(self.reference.read_bytes(), self.better.read_bytes())
+        if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
+            raise KeptReference(
+                "what was found loads more bytes beside objects with the same inline functions"
+            )
+        if after.constant_bytes > before.constant_bytes:
+            raise KeptReference("what was found has more bytes of code and read-only data")
+        match objective:
+            case "ir-instructions":
+                self._fewer_instructions(self.best)
+            case "text-bytes" if after.text_bytes >= before.text_bytes:
+                raise KeptReference("nothing smaller was found")
+            case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
+                raise KeptReference("nothing smaller was found")
+        found = replace(outcome, action="optimized", after=after, better=self.better, trace=self.best.trace)
+        return replace(found, saved_in_groups=groups.saved)
+
+    def _fewer_instructions(self, best: Attempt) -> None:
+        """Raise KeptReference unless the best module has fewer IR instructions than clang's own."""
+        own = self._clangs_module()
+
+        def count() -> list[int]:
+            from burnish import _native
+
+            return [_native.Module(code, "module").instruction_count() for code in (own, best.bitcode)]
+
+        before, after = self.guard.step(count)
+        if after >= before:
+            raise KeptReference(
+                f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}"
+            )
+
+    def _clangs_module(self) -> bytes:
+        path = self.guard.workspace / "clang.bc"
+        self.guard.run(clang_bitcode(self.job, path).command)
+        return path.read_bytes()
+
+
+def in_groups(bitcode: bytes) -> bytes:
+    """Return a module after its last pass, with local functions in COMDAT groups (native/groups.h).
+
+    A local function that only one group uses joins it. A linker that drops the group drops the function, too.
+    """
+    from burnish import _native
+
+    module = _native.Module(bitcode, "optimized")
+    return module.bitcode() if module.join_groups() else bitcode
+
+
+def front_end(job: ClangJob, output: Path) -> ClangJob:
+    """Return the job that stops before the passes: source to bitcode.
+
+    At -O0 clang marks each function optnone, so that later passes skip it; an option prevents this.
+    """
+    no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if job.level == "O0" else [])]
+    return job.instead(["-emit-llvm-bc", "-emit-llvm-uselists", *no_passes], output)
+
+
+def clang_bitcode(job: ClangJob, output: Path) -> ClangJob:
+    """Return the job that stops after clang's own passes: source to bitcode."""
+    return job.instead(["-emit-llvm-bc", "-emit-llvm-uselists"], output)
+
+
+def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:
+    """Return the job that starts after the passes: bitcode to object, with the source's options."""
+    made = job.instead(["-emit-obj", "-disable-llvm-passes"], output, bitcode)
+    # clang may skip the verifier for its own IR; burnish's IR is always verified.
+    return ClangJob(tuple(argument for argument in made.command if argument != "-disable-llvm-verifier"))
+
+
+def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
+    """Return (name, weak, visibility) of the symbols of an object that other objects may rely on.
+
+    Internal visibility is that of hidden symbols, as in clang's objects; GCC's tell them apart.
+    These are all definitions that are not local, except weak ones in a COMDAT group: inline functions and
+    templates, which each object that uses one defines itself. (ELF specification, chapter 4.)
+
+    Raises:
+        ValueError: the content is not a little-endian ELF object.
+    """
+    from burnish import _native
+
+    return frozenset(
+        (
+            symbol.name,
+            symbol.binding == _WEAK,
+            _HIDDEN if symbol.visibility == _INTERNAL else symbol.visibility,
+        )
+        for symbol in _native.elf_symbols(elf)
+        if symbol.is_defined
+        and (symbol.binding == _GLOBAL or (symbol.binding == _WEAK and symbol.group is None))
+    )
+
+
+def _same_symbols(reference: Path, better: Path) -> None:
+    """Raise KeptReference if the two objects do not offer the same symbols to other objects."""
+    change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
+    if change:
+        name, _, _ = min(change)
+        raise KeptReference(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")

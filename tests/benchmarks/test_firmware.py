@@ -1,0 +1,37 @@
+"""Sizes of firmware libraries: the table, and what is measured of each library."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from firmware import HEADERS, LIBRARIES, table
+
+
+def row(machine: str, library: str, gcc: int, clang: int | None, burnish: int) -> dict[str, Any]:
+    return {"machine": machine, "library": library, "gcc": gcc, "clang": clang, "burnish": burnish}
+
+
+def test_totals_are_compared_with_gcc() -> None:
+    rows = [
+        row("m4", "a", 100, 80, 90),
+        row("m4", "a", 300, 320, 300),
+        row("m4", "b", 600, 600, 510),
+        row("m4", "b", 50, None, 50),  # clang rejects the file
+        row("rv32", "a", 200, 220, 180),
+    ]
+    m4, rv32 = table(rows).split("\n\n")
+    assert "| a | 2 | 400 | +0.0% | -2.5% | 1 |" in m4
+    assert "| b | 1 | 600 | +0.0% | -15.0% | 1 |" in m4
+    assert "| all | 3 | 1,000 | +0.0% | -10.0% | 2 |" in m4
+    clang, burnish = ((0.8 * 320 / 300) ** (1 / 3), (0.9 * 0.85) ** (1 / 3))
+    assert f"| geometric mean | | | {clang - 1:+.1%} | {burnish - 1:+.1%} | |" in m4
+    assert rv32.startswith("| rv32 | files |") and "| all | 1 | 200 | +10.0% | -10.0% | 1 |" in rv32
+
+
+def test_libraries_are_complete() -> None:
+    libraries = tomllib.loads(LIBRARIES.read_text())["library"]
+    assert len(libraries) == len({library["package"] for library in libraries}) == 12
+    for library in libraries:
+        assert library["name"] and library["files"]
+    assert (HEADERS / "lwipopts.h").is_file() and (HEADERS / "arch" / "cc.h").is_file()
