@@ -81,8 +81,8 @@ private:
     ObjectParts::Section made{Kind::NotLoaded, type == ELF::SHT_NOBITS, section.getSize(), 0};
     if (!(flags(section) & ELF::SHF_ALLOC) || type == ELF::SHT_NOTE)
       return made;
-    bool unwind = type == ELF::SHT_X86_64_UNWIND || is_exception_index(section) ||
-                  checked(section.getName()) == ".eh_frame";
+    bool unwind =
+        type == ELF::SHT_X86_64_UNWIND || is_exception_index(section) || checked(section.getName()) == ".eh_frame";
     if (unwind && file.isRelocatableObject())
       made.kind = Kind::Unwind;
     else if (section.isText())

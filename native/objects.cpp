@@ -2,8 +2,8 @@
 
 #include "module.h"
 
-#include "llvm/Object/Archive.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Object/Archive.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Object/ELF.h"
 #include "llvm/Object/ELFObjectFile.h"

@@ -130,7 +130,9 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
       target->createTargetMachine(triple, chip, features, options, relocation, ir_->getCodeModel()));
   if (!made || (!chip.empty() && !made->getMCSubtargetInfo().isCPUStringValid(chip)))
     throw PipelineError("unknown CPU '" + chip + "' for " + triple.str());
-  auto unwinds = [](const Function &function) { return function.needsUnwindTableEntry() || function.hasPersonalityFn(); };
+  auto unwinds = [](const Function &function) {
+    return function.needsUnwindTableEntry() || function.hasPersonalityFn();
+  };
   if (is_gnu && made->getMCAsmInfo().getExceptionHandlingType() == ExceptionHandling::ARM && none_of(*ir_, unwinds))
     const_cast<MCAsmInfo &>(made->getMCAsmInfo()).setExceptionsType(ExceptionHandling::None); // no .ARM.exidx
   if (auto threshold = ir_->getLargeDataThreshold())
