@@ -25,7 +25,6 @@ from shipped.projects import Project, load_project, project_names
 from burnish import _native
 from burnish.cc.jobs import make_plan
 from burnish.cc.machine_code import back_end_of
-from burnish.cc.object_trials import clang_bitcode, code_generation
 from burnish.core.errors import BurnishError
 from burnish.llvm.toolchain import find_tool
 
@@ -80,7 +79,7 @@ def _compared(project: Project, ways: Iterator[str]) -> Iterator[tuple[str, str,
             if not plan or not plan.compilations:
                 raise BurnishError(f"{path}: clang does not say how it would compile this")
             job = plan.compilations[0].silenced()
-            for command in (clang_bitcode(job, bitcode), code_generation(job, bitcode, expected)):
+            for command in (job.clang_bitcode(bitcode), job.code_generation(bitcode, expected)):
                 subprocess.run(command.command, cwd=project.root, check=True)
             back_end = back_end_of(job)
             made = _native.Module(bitcode.read_bytes()).emit_object(back_end) if back_end else b""

@@ -35,7 +35,6 @@ from burnish.cc.commands.launch import find_launcher
 from burnish.cc.foreign import in_gnus_place
 from burnish.cc.gnu import make_plan
 from burnish.cc.machine_code import emit
-from burnish.cc.object_trials import front_end
 from burnish.llvm.modules.origin import run_level
 from burnish.llvm.toolchain import find_tool
 
@@ -137,7 +136,7 @@ def clangs(unit: Unit, words: Sequence[str], bitcode: Path) -> int | None:
     plan = make_plan(Path(compiler), find_tool("clang"), words, unit.folder)
     assert plan
     (job,) = plan.compilations
-    command = front_end(job.silenced(), bitcode).command
+    command = job.silenced().front_end(bitcode).command
     if subprocess.run(command, cwd=unit.folder, capture_output=True, check=False).returncode:
         return None
     module = _native.Module(in_gnus_place(bitcode.read_bytes()), "module")

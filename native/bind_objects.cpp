@@ -4,6 +4,7 @@
 #include "module.h"
 #include "objects.h"
 #include "sizes.h"
+#include "units.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -56,6 +57,13 @@ nb::typed<nb::list, nb::str> thin_paths(nb::bytes archive) {
   return found;
 }
 
+nb::bytes merge(const std::vector<nb::bytes> &units, const std::vector<std::vector<int>> &resolutions) {
+  std::vector<std::string> contents;
+  for (const nb::bytes &unit : units)
+    contents.push_back(bytes_of(unit));
+  return to_bytes(merge_units(contents, resolutions));
+}
+
 nb::bytes archive(const std::vector<nb::bytes> &objects) {
   std::vector<std::string_view> contents;
   for (const nb::bytes &object : objects)
@@ -89,6 +97,14 @@ void bind_files(nb::module_ &m) {
       "elf_abi", [](nb::bytes object) { return decoded(elf_abi(view_of(object))); }, "object"_a,
       nb::sig("def elf_abi(object: bytes) -> list[tuple[str, int]]"));
   m.def("with_section", &add_section, "object"_a, "name"_a, "content"_a);
+  nb::class_<UnitSymbol>(m, "UnitSymbol")
+      .def_prop_ro("name", [](const UnitSymbol &symbol) { return decoded(symbol.name); })
+      .def_ro("kind", &UnitSymbol::kind)
+      .def_ro("visibility", &UnitSymbol::visibility)
+      .def_ro("size", &UnitSymbol::size)
+      .def_prop_ro("group", [](const UnitSymbol &symbol) { return decoded(symbol.group); });
+  m.def("unit_symbols", [](nb::bytes bitcode) { return unit_symbols(bytes_of(bitcode)); }, "bitcode"_a);
+  m.def("merge_units", &merge, "units"_a, "resolutions"_a);
   m.def("archive_members", &members, "archive"_a);
   m.def("thin_archive_paths", &thin_paths, "archive"_a);
   m.def("archive_of", &archive, "objects"_a);

@@ -165,8 +165,9 @@ std::vector<std::pair<std::string, unsigned>> elf_abi(std::string_view object) {
     if (Error error = parser.parse(arrayRefFromStringRef(section.content), endianness::little))
       refuse(std::move(error));
     for (unsigned tag : {ARMBuildAttrs::ABI_enum_size, ARMBuildAttrs::ABI_PCS_wchar_t, ARMBuildAttrs::ABI_VFP_args})
-      if (auto value = parser.getAttributeValue(tag))
-        found.emplace_back(ELFAttrs::attrTypeAsString(tag, ARMBuildAttrs::getARMAttributeTags()).str(), *value);
+      if (auto value = parser.getAttributeValue(tag); value || tag == ARMBuildAttrs::ABI_VFP_args) // absent: soft float
+        found.emplace_back(ELFAttrs::attrTypeAsString(tag, ARMBuildAttrs::getARMAttributeTags()).str(),
+                           value.value_or(0));
   }
   return found;
 }

@@ -15,10 +15,8 @@ from burnish.cc import processes
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import pattern, resolve
-from burnish.cc.link.steps import generate
 from burnish.cc.link.units import ProgramUnit
 from burnish.cc.linked import Linked, read_linked
-from burnish.cc.object_trials import front_end
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
@@ -45,7 +43,10 @@ class Part:
         assert isinstance(session, InliningSession)
         session.replay(answers)
         compiled = session.compiled()
-        generate(self.pattern, compiled.state.module.bitcode(), path, DEADLINE_SECONDS)
+        bitcode = path.with_suffix(".bc")
+        bitcode.write_bytes(compiled.state.module.bitcode())
+        command = self.pattern.silenced().code_generation(bitcode, path).command
+        processes.run_quietly(command, DEADLINE_SECONDS)
         return len(compiled.places)
 
 
@@ -101,7 +102,7 @@ class Inlined:
         job = self._plan([*options, "-c", str(source), "-o", self._object(name)]).compilations[0].silenced()
         path = self.folder / "modules" / f"{name}.bc"
         path.parent.mkdir(parents=True, exist_ok=True)
-        processes.run_quietly(front_end(job, path).command, DEADLINE_SECONDS)
+        processes.run_quietly(job.front_end(path).command, DEADLINE_SECONDS)
         return Part(Program(f"{self.project.name}/{name}", TASK.language, path.read_bytes()), job, (name,))
 
     def _link_job(self) -> LinkJob:

@@ -107,10 +107,9 @@ size_t read_own(Command &command, const Words &arguments) {
     }
     auto equals = word.find('=');
     auto name = word.substr(0, equals);
-    if (word == "--help")
-      return -1;
-    if (word == "--" || !OWN.contains(name)) {
-      if (is_misspelled(name)) // Python says what is meant
+    bool for_compiler = word == "--" || (word == "--help" && !command.gnu.empty()); // its own name was called
+    if (for_compiler || !OWN.contains(name)) {
+      if (!for_compiler && is_misspelled(name)) // Python has the help, and says what is meant
         return -1;
       command.error = budgets.error();
       return i + (word == "--");

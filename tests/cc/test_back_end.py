@@ -10,7 +10,6 @@ import pytest
 from burnish import _native
 from burnish.cc.jobs import ClangJob, make_plan
 from burnish.cc.machine_code import back_end_of
-from burnish.cc.object_trials import clang_bitcode, code_generation
 from burnish.llvm.toolchain import find_tool
 from tests.sources import DATA
 
@@ -42,8 +41,8 @@ def job_of(source: Path, options: str, folder: Path) -> ClangJob:
 def test_objects_are_clangs_byte_for_byte(source: str, options: str, tmp_path: Path) -> None:
     job = job_of(DATA / source, options, tmp_path)
     bitcode, expected = tmp_path / "own.bc", tmp_path / "clang.o"
-    subprocess.run(clang_bitcode(job, bitcode).command, check=True)
-    subprocess.run(code_generation(job, bitcode, expected).command, check=True)
+    subprocess.run(job.clang_bitcode(bitcode).command, check=True)
+    subprocess.run(job.code_generation(bitcode, expected).command, check=True)
     back_end = back_end_of(job)
     assert back_end
     assert _native.Module(bitcode.read_bytes()).emit_object(back_end) == expected.read_bytes()

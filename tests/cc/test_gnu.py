@@ -140,6 +140,24 @@ def test_what_the_compiler_says_is_what_clang_is_told() -> None:
     assert newlib.endswith("/arm-none-eabi/include")
 
 
+def test_clang_is_told_what_newer_compilers_do_by_default() -> None:
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text()
+    newer = text.replace("gcc version 12.2.1", "gcc version 15.1.0")
+    assert newer != text
+    words = told(GnuCompiler.parse(newer), find_tool("clang"))
+    assert "-std=gnu23" in words and "-Wno-int-conversion" not in words
+    given = newer.replace(" -fno-ipa-sra", " -std=c99")
+    assert "-std=gnu23" not in told(GnuCompiler.parse(given), find_tool("clang"))
+
+
+def test_loops_of_a_memory_function_do_not_call_it() -> None:
+    """A library builds its own memset with -fno-tree-loop-distribute-patterns."""
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text()
+    given = text.replace(" -fno-ipa-sra", " -fno-tree-loop-distribute-patterns")
+    words = told(GnuCompiler.parse(given), find_tool("clang"))
+    assert {"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"} <= set(words)
+
+
 def test_a_compiler_for_64_bits_is_asked_for_32() -> None:
     words = told(said("riscv64-unknown-elf-gcc"), find_tool("clang"))
     assert words[0] == "--target=riscv32-unknown-elf"
@@ -275,6 +293,20 @@ def test_a_link_to_the_launcher_names_the_compiler(project: Project) -> None:
     assert project.run(*words, name="burnish-arm-none-eabi-gcc").returncode == 0
     assert project.records()[-1]["action"] == "optimized"
     assert len((project.folder / "item.o").read_bytes()) != len(theirs)
+
+
+def test_help_for_a_link_to_the_launcher_is_the_compilers(project: Project) -> None:
+    name = "burnish-arm-none-eabi-gcc"
+    (project.folder / name).symlink_to(find_launcher("burnish-cc"))
+    assert project.run("--help", name=name).stdout == "linked: --help\n"
+    assert project.run("--help").stdout.startswith("usage: burnish cc [OPTION]")
+
+
+def test_soft_floats_are_an_abi_of_their_own(project: Project) -> None:
+    """An object that says nothing about arguments in registers for floats passes none there."""
+    soft = _native.elf_abi(project.theirs("O0"))
+    hard = _native.elf_abi(project.theirs("O0", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"))
+    assert dict(soft)["Tag_ABI_VFP_args"] == 0 and dict(hard)["Tag_ABI_VFP_args"] == 1
 
 
 @pytest.mark.parametrize("compiler", REAL)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.cc.jobs import ClangJob, make_plan, parse_plan
-from burnish.cc.object_trials import code_generation, front_end
 from burnish.cc.refusals import NOT_CODE_GENERATION, REFUSED, refusal, table
 from burnish.llvm.toolchain import NATIVE, find_tool
 
@@ -76,11 +75,11 @@ def test_a_repeated_job_writes_its_output_only() -> None:
 
 def test_the_three_steps_share_one_command_line() -> None:
     job = ClangJob((*COMPILE[:2], "-disable-llvm-verifier", *COMPILE[2:]))
-    assert front_end(job, Path("a.bc")).command == (
+    assert job.front_end(Path("a.bc")).command == (
         "/bin/clang-23", "-cc1", "-disable-llvm-verifier", "-Oz", "-emit-llvm-bc", "-emit-llvm-uselists",
         "-disable-llvm-passes", "-vectorize-slp", "-o", "a.bc", "-x", "c", "a.c",
     )  # fmt: skip
-    assert code_generation(job, Path("a.bc"), Path("b.o")).command == (
+    assert job.code_generation(Path("a.bc"), Path("b.o")).command == (
         "/bin/clang-23", "-cc1", "-Oz", "-emit-obj", "-disable-llvm-passes", "-vectorize-slp",
         "-o", "b.o", "-x", "ir", "a.bc",
     )  # fmt: skip

@@ -9,8 +9,9 @@ from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import Outcome, level_of_passes
 from burnish.cc.requests import Attempt, KeptReference
 
-# Functions that a compiler may call for what the source writes otherwise; every C library has them.
-_OF_COMPILERS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
+OF_COMPILERS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
+"""Functions that a compiler may call for what the source writes otherwise; every C library has them."""
+
 _STACK = b".note.GNU-stack"  # a linker that finds it in one object misses it in the others
 _RESERVED = "__"  # begins the names of libgcc's functions
 
@@ -41,15 +42,8 @@ class ForeignTrials(ObjectTrials):
             self.own = self.code
 
     def finished(self, found: Attempt) -> Attempt:
-        """See Trials; with -fdata-sections, the strings of each function get a section, as by GCC."""
-        found = super().finished(found)
-        if "-fdata-sections" not in self.job.command:
-            return found
-        from burnish import _native
-
-        module = _native.Module(found.bitcode, "finished")
-        module.separate_strings()
-        return replace(found, bitcode=module.bitcode())
+        """See Trials."""
+        return separated(super().finished(found), self.job.command)
 
     def take(self, attempt: Attempt) -> None:
         """See Trials; the code is burnish's, since clang's package has no back end for the machine."""
@@ -60,9 +54,7 @@ class ForeignTrials(ObjectTrials):
             return emit(attempt.bitcode, self.job)
 
         self.code = attempt.code if attempt.code is not None else self.guard.step(emitted)
-        code = self.code
-        if _STACK not in self.reference.read_bytes():
-            code = _without_section(code, _STACK.decode())
+        code = self.code if has_stack_note(self.reference.read_bytes()) else without_stack_note(self.code)
         super().take(replace(attempt, code=code))
 
     def generated(self) -> tuple[Attempt, bytes]:
@@ -99,33 +91,54 @@ def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
     return module.bitcode()
 
 
-def _without_section(file: bytes, name: str) -> bytes:
-    """Return an object in which a section without content is marked as unused: SHT_NULL."""
+def separated(attempt: Attempt, command: Sequence[str]) -> Attempt:
+    """Return an attempt in which the strings of each function have a section if -fdata-sections is told."""
+    if "-fdata-sections" not in command:
+        return attempt
+    from burnish import _native
+
+    module = _native.Module(attempt.bitcode, "finished")
+    module.separate_strings()
+    return replace(attempt, bitcode=module.bitcode())
+
+
+def has_stack_note(file: bytes) -> bool:
+    """Return whether an object says that its stack need not be executable."""
+    return _STACK in file
+
+
+def without_stack_note(file: bytes) -> bytes:
+    """Return an object whose note about the stack, a section without content, is marked as unused."""
     from burnish import _native
 
     changed = bytearray(file)
     for section in _native.elf_sections(file):
-        if section.name == name:
-            changed[section.flags_at - 4 : section.flags_at] = bytes(4)  # sh_type stands before sh_flags
+        if section.name == _STACK.decode():
+            changed[section.flags_at - 4 : section.flags_at] = bytes(4)  # sh_type = SHT_NULL
     return bytes(changed)
 
 
-def _fits(reference: bytes, better: bytes) -> None:
-    """Raise KeptReference unless a program of the reference can have the other object in its place."""
+def check_abi(reference: bytes, better: bytes) -> None:
+    """Raise KeptReference unless two objects can be in one program."""
     from burnish import _native
 
     agreed = dict(_native.elf_abi(reference))
     for name, value in _native.elf_abi(better):
         if agreed.get(name, value) != value:
             raise KeptReference(f"the objects differ in {name}: {agreed[name]}, clang's has {value}")
+
+
+def _fits(reference: bytes, better: bytes) -> None:
+    """Raise KeptReference unless a program of the reference can have the other object in its place."""
+    check_abi(reference, better)
     if new := _new_calls(reference, better):
         raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")
 
 
 def _new_calls(reference: bytes, better: bytes) -> list[str]:
-    """Return the undefined symbols that the reference does not have, but for _OF_COMPILERS and libgcc."""
+    """Return the undefined symbols that the reference does not have, but for OF_COMPILERS and libgcc."""
     from burnish import _native
 
-    known = {symbol.name for symbol in _native.elf_symbols(reference)} | _OF_COMPILERS
+    known = {symbol.name for symbol in _native.elf_symbols(reference)} | OF_COMPILERS
     called = {symbol.name for symbol in _native.elf_symbols(better) if not symbol.is_defined} - known
     return sorted(name for name in called if not name.startswith(_RESERVED))

@@ -12,11 +12,10 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-from burnish.cc.build_log import Record
-from burnish.cc.jobs import ClangJobs, parse_plan
+from burnish.cc.jobs import ClangJob, ClangJobs, parse_plan
+from burnish.cc.outcomes import Outcome
 from burnish.cc.requests import KeptReference
 
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".CC", ".cp", ".CPP", ".ii")
@@ -74,7 +73,8 @@ class GnuCompiler:
 
     version: str  # of GCC
     machine: str  # the triple, as GCC was built for it
-    words: tuple[str, ...]  # of its cc1
+    compiler_proper: str  # "cc1" for C, "cc1plus" for C++
+    words: tuple[str, ...]  # of it
     quoted: tuple[str, ...]  # folders of headers in quotes alone
     folders: tuple[str, ...]  # folders of all headers, in order
 
@@ -87,13 +87,18 @@ class GnuCompiler:
         """
         version = re.search(r"^gcc version (\S+)", said, re.MULTILINE)
         machine = re.search(r"^Target: (\S+)", said, re.MULTILINE)
-        command = re.search(r"^ \S*/cc1(?:plus)? (.*)", said, re.MULTILINE)
+        command = re.search(r"^ \S*/(cc1(?:plus)?) (.*)", said, re.MULTILINE)
         quoted = re.search(r'#include "\.\.\." search starts here:\n((?: .*\n)*)', said)
         folders = re.search(r"#include <\.\.\.> search starts here:\n((?: .*\n)*)End of search list", said)
         if not (version and machine and command and quoted and folders):
             raise KeptReference("the compiler does not say what a GNU compiler says with -E -v")
         lines = (tuple(line[1:] for line in found[1].splitlines()) for found in (quoted, folders))
-        return cls(version[1], machine[1], tuple(command[1].split()), *lines)
+        return cls(version[1], machine[1], command[1], tuple(command[2].split()), *lines)
+
+    @property
+    def is_cxx(self) -> bool:
+        """Return whether the command compiles C++."""
+        return self.compiler_proper == "cc1plus"
 
     @property
     def major(self) -> int:
@@ -108,17 +113,27 @@ class GnuCompiler:
 
 
 def make_plan(
-    compiler: Path, clang: Path, arguments: Sequence[str], directory: Path | None = None
+    compiler: Path,
+    clang: Path,
+    arguments: Sequence[str],
+    directory: Path | None = None,
+    *,
+    whole_program: bool = False,
 ) -> ClangJobs | None:
     """Return the jobs of clang for the objects of a GNU compiler's command; None if it makes none.
 
-    The command runs in `directory`, by default in this process's.
+    The command runs in `directory`, by default in this process's. With `whole_program`, a command that only
+    links is a job, too: the compiler's own.
 
     Raises:
         KeptReference: clang cannot be told what the compiler was told.
     """
     words = list(_pairs(arguments))
-    sources = [word for word, _ in words if word.endswith(SOURCES) and not word.startswith("-")]
+    sources = sources_of(arguments)
+    if whole_program and _links(arguments):
+        if sources:
+            raise KeptReference("--whole-program: the command compiles and links; let it be two commands")
+        return ClangJobs((ClangJob((str(compiler), *arguments)),), "", gnu=compiler.name)
     if not sources or "-c" not in arguments or any(word.startswith("@") for word in arguments):
         return None
     asked = ask(compiler, words, "c++" if _is_cxx(sources[0], words) else "c", directory)
@@ -134,30 +149,19 @@ def make_plan(
     return replace(plan, gnu=f"{compiler.name} {asked.version}")
 
 
-def left_alone(compiler: Path, arguments: Sequence[str], why: str) -> Iterator[Record]:
-    """Yield a line of the build log for each source that a GNU compiler compiled without burnish."""
+def sources_of(arguments: Sequence[str]) -> list[str]:
+    """Return the C and C++ files of a GNU compiler's command."""
+    return [word for word, _ in _pairs(arguments) if word.endswith(SOURCES) and not word.startswith("-")]
+
+
+def passed_through(arguments: Sequence[str], why: str) -> Iterator[tuple[Outcome, Path]]:
+    """Yield the outcome and the object for each source that a GNU compiler compiles without burnish."""
     words = list(_pairs(arguments))
     levels = [word.removeprefix("-") for word, _ in words if word.startswith("-O")]
     outputs = [value for word, value in words if word == "-o"]
-    for source in (word for word, _ in words if word.endswith(SOURCES) and not word.startswith("-")):
-        yield Record(
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            directory=str(Path.cwd()),
-            source=source,
-            output=outputs[-1] if outputs else f"{Path(source).stem}.o",
-            level=levels[-1] if levels else "O0",
-            action="passed through",
-            reason=why,
-            loaded_bytes_before=None,
-            loaded_bytes=None,
-            text_bytes_before=None,
-            text_bytes=None,
-            seconds=0.0,
-            trace=(),
-            evaluations=0,
-            compiler=compiler.name,
-            command=(str(compiler), *arguments),
-        )
+    for source in sources_of(arguments):
+        outcome = Outcome(source, levels[-1] if levels else "O0", tuple(arguments), "passed through", why)
+        yield outcome, Path(outputs[-1] if outputs else f"{Path(source).stem}.o")
 
 
 def ask(
@@ -185,43 +189,61 @@ def ask(
 
 def told(asked: GnuCompiler, clang: Path) -> list[str]:
     """Return the options of clang for what a GNU compiler would do, without sources and outputs."""
+    return [*_options(asked), *_headers(asked, clang)]
+
+
+def _options(asked: GnuCompiler) -> list[str]:
     own = [word for word, _ in _pairs(asked.words)]
+
+    def has(*beginnings: str) -> bool:
+        return any(word.startswith(beginnings) for word in own)
+
     level = next((word for word in reversed(own) if re.fullmatch(r"-O.*", word)), "-O0")
     # As in GCC, -Os is what makes code smallest.
     options = [f"--target={asked.triple}", {"-Os": "-Oz"}.get(level, level), "-w"]
     options += ["-fomit-frame-pointer", "-fno-addrsig"]  # as GCC; a later option wins
-    if not any(
-        word.startswith(("-funwind-tables", "-fasynchronous-unwind-tables", "-fexceptions")) for word in own
-    ):
+    if not has("-funwind-tables", "-fasynchronous-unwind-tables", "-fexceptions"):
         options += ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
     if asked.machine.startswith("arm") and asked.machine.endswith("-eabi"):
         options.append("-fshort-enums")
     if asked.major < 14:
         options += [f"-Wno-{name}" for name in _OLD_C]
-    has_cpu = any(word.startswith("-mcpu=") for word in own)
+    if asked.major >= 15 and not asked.is_cxx and not has("-std=", "-ansi"):
+        options.append("-std=gnu23")
+    if has("-fno-tree-loop-distribute-patterns"):  # for the functions that such a loop would call
+        options += [f"-fno-builtin-{name}" for name in ("memcpy", "memmove", "memset")]
     for word, value in _pairs(asked.words):
         if not word.startswith("-") or word == os.devnull or is_dropped(word):
             continue
-        if word.startswith("-march=") and has_cpu:  # GCC adds it
+        if word.startswith("-march=") and has("-mcpu="):  # GCC adds it
             continue
         options += _joined([(word, value)])
-    options += [text for folder in asked.quoted for text in ("-iquote", folder)]
-    headers = clang.resolve().parent.parent / "lib" / "clang"
+    return options
+
+
+def _headers(asked: GnuCompiler, clang: Path) -> list[str]:
+    """Return the options for the folders of headers: GCC's own headers are replaced by clang's."""
+    own = clang.resolve().parent.parent / "lib" / "clang"
+    options = [text for folder in asked.quoted for text in ("-iquote", folder)]
     options.append("-nostdinc")
     for folder in asked.folders:
-        if found := _OWN_HEADERS.search(os.path.normpath(folder)):
-            if not found[1]:  # clang's own headers replace GCC's
-                options += [
-                    text for path in sorted(headers.glob("*/include")) for text in ("-isystem", str(path))
-                ]
-            continue
-        options += ["-isystem", folder]
+        found = _OWN_HEADERS.search(os.path.normpath(folder))
+        if not found:
+            options += ["-isystem", folder]
+        elif not found[1]:
+            options += [text for path in sorted(own.glob("*/include")) for text in ("-isystem", str(path))]
     return options
 
 
 def is_dropped(word: str) -> bool:
     """Return whether an option of GCC is not for clang."""
     return word in _DROPPED or word.startswith(_DROPPED_BEGINNINGS)
+
+
+def _links(arguments: Sequence[str]) -> bool:
+    """Return whether a command links, and does not stop at an earlier step."""
+    stops = {"-c", "-S", "-E", "-M", "-MM", "-v", "-###", "--version", "-fsyntax-only"}
+    return "-o" in arguments and not stops & set(arguments)
 
 
 def _is_cxx(source: str, words: Sequence[tuple[str, str]]) -> bool:

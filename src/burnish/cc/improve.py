@@ -9,7 +9,7 @@ from pathlib import Path
 from burnish.cc.foreign import ForeignTrials, in_gnus_place
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.object_trials import ObjectTrials, front_end
+from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference, Request
@@ -58,7 +58,7 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
         KeptReference: the front end fails, or for another machine, clang's own passes.
     """
     front = guard.workspace / "front.bc"
-    guard.run(front_end(job, front).command)
+    guard.run(job.front_end(front).command)
     if not build.plan.gnu:
         return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
 

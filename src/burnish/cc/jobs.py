@@ -124,6 +124,24 @@ class ClangJob:
         language = len(job.command) - 1 - job.command[::-1].index("-x")
         return ClangJob((*job.command[:language], "-x", "ir", str(bitcode)))
 
+    def front_end(self, output: Path) -> ClangJob:
+        """Return the job that stops before the passes: source to bitcode.
+
+        At -O0 clang marks each function optnone, so that later passes skip it; an option prevents this.
+        """
+        no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if self.level == "O0" else [])]
+        return self.instead(["-emit-llvm-bc", "-emit-llvm-uselists", *no_passes], output)
+
+    def clang_bitcode(self, output: Path) -> ClangJob:
+        """Return the job that stops after clang's own passes: source to bitcode."""
+        return self.instead(["-emit-llvm-bc", "-emit-llvm-uselists"], output)
+
+    def code_generation(self, bitcode: Path, output: Path) -> ClangJob:
+        """Return the job that starts after the passes: bitcode to object, with the source's options."""
+        made = self.instead(["-emit-obj", "-disable-llvm-passes"], output, bitcode)
+        # clang may skip the verifier for its own IR; burnish's IR is always verified.
+        return ClangJob(tuple(argument for argument in made.command if argument != "-disable-llvm-verifier"))
+
     def silenced(self) -> ClangJob:
         """Return the job without warnings and without files beside its output, to run it once more."""
         if self.command[1] != "-cc1":

@@ -36,7 +36,7 @@ class ObjectTrials(Trials):
         if attempt.code is None:
             back = self.guard.workspace / "back.bc"
             back.write_bytes(attempt.bitcode)
-            self.guard.run(code_generation(self.job, back, self.better).command)
+            self.guard.run(self.job.code_generation(back, self.better).command)
         else:
             self.better.write_bytes(attempt.code)
         self.best = attempt
@@ -94,7 +94,7 @@ class ObjectTrials(Trials):
 
     def _clangs_module(self) -> bytes:
         path = self.guard.workspace / "clang.bc"
-        self.guard.run(clang_bitcode(self.job, path).command)
+        self.guard.run(self.job.clang_bitcode(path).command)
         return path.read_bytes()
 
 
@@ -107,27 +107,6 @@ def in_groups(bitcode: bytes) -> bytes:
 
     module = _native.Module(bitcode, "optimized")
     return module.bitcode() if module.join_groups() else bitcode
-
-
-def front_end(job: ClangJob, output: Path) -> ClangJob:
-    """Return the job that stops before the passes: source to bitcode.
-
-    At -O0 clang marks each function optnone, so that later passes skip it; an option prevents this.
-    """
-    no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if job.level == "O0" else [])]
-    return job.instead(["-emit-llvm-bc", "-emit-llvm-uselists", *no_passes], output)
-
-
-def clang_bitcode(job: ClangJob, output: Path) -> ClangJob:
-    """Return the job that stops after clang's own passes: source to bitcode."""
-    return job.instead(["-emit-llvm-bc", "-emit-llvm-uselists"], output)
-
-
-def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:
-    """Return the job that starts after the passes: bitcode to object, with the source's options."""
-    made = job.instead(["-emit-obj", "-disable-llvm-passes"], output, bitcode)
-    # clang may skip the verifier for its own IR; burnish's IR is always verified.
-    return ClangJob(tuple(argument for argument in made.command if argument != "-disable-llvm-verifier"))
 
 
 def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:

@@ -78,6 +78,31 @@ class Outcome:
     crashes: int = 0  # of the compiler during the search
     seconds: float = 0.0
 
+    def record(self, output: Path, compiler: str, evict_policy: str) -> Record:
+        """Return the outcome's line of the build log; `compiler` is the one that made the first object."""
+        before, after = self.before, self.after or self.before
+        return Record(
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            directory=str(Path.cwd()),
+            source=self.source,
+            output=str(output),
+            level=self.level,
+            action=self.action,
+            reason=self.reason,
+            loaded_bytes_before=before.loaded_bytes if before else None,
+            loaded_bytes=after.loaded_bytes if after else None,
+            text_bytes_before=before.text_bytes if before else None,
+            text_bytes=after.text_bytes if after else None,
+            seconds=round(self.seconds, 3),
+            trace=self.trace,
+            evaluations=self.evaluations,
+            compiler=compiler,
+            command=self.command,
+            crashes=self.crashes,
+            saved_in_groups=self.saved_in_groups,
+            evict_policy=evict_policy,
+        )
+
     def unused(self, why: str) -> Outcome:
         """Return the outcome for the case that the smaller result could not be used."""
         clangs = replace(self, action="kept", reason=why, after=None, better=None)
@@ -147,29 +172,4 @@ class Build:
             evaluations=budget.evaluations,
             code_share=budget.code_share(clang_seconds) if self.options.searches_code else 0.0,
             clock=self.compiled.clock,
-        )
-
-    def record(self, outcome: Outcome, output: Path) -> Record:
-        """Return the outcome's line of the build log."""
-        before, after = outcome.before, outcome.after or outcome.before
-        return Record(
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            directory=str(Path.cwd()),
-            source=outcome.source,
-            output=str(output),
-            level=outcome.level,
-            action=outcome.action,
-            reason=outcome.reason,
-            loaded_bytes_before=before.loaded_bytes if before else None,
-            loaded_bytes=after.loaded_bytes if after else None,
-            text_bytes_before=before.text_bytes if before else None,
-            text_bytes=after.text_bytes if after else None,
-            seconds=round(outcome.seconds, 3),
-            trace=outcome.trace,
-            evaluations=outcome.evaluations,
-            compiler=self.plan.compiler,
-            command=outcome.command,
-            crashes=outcome.crashes,
-            saved_in_groups=outcome.saved_in_groups,
-            evict_policy=self.options.evict_policy,
         )

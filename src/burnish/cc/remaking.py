@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from burnish.cc.build_log import Record
 from burnish.cc.jobs import ClangJob, make_plan
 from burnish.cc.linked import Linked, read_linked
-from burnish.cc.object_trials import clang_bitcode, code_generation, front_end, in_groups
+from burnish.cc.object_trials import in_groups
 from burnish.cc.outcomes import level_of_passes
 from burnish.core.errors import BurnishError, InputError
 from burnish.llvm.toolchain import find_tool
@@ -37,13 +37,13 @@ def remake(record: Record, change: Change, output: Path) -> None:
     from burnish.cc.machine_code import Generated, repeat, split_code  # a slow import
 
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
-    _run(front_end(job, front), record)
+    _run(job.front_end(front), record)
     passes, code = split_code(record.trace)
     if passes:
         back.write_bytes(in_groups(_replayed(front.read_bytes(), record, passes)))
     else:
-        _run(clang_bitcode(job, back), record)
-    _run(code_generation(job, back, output), record)
+        _run(job.clang_bitcode(back), record)
+    _run(job.code_generation(back, output), record)
     if code:
         modules = back.read_bytes(), front.read_bytes(), output.read_bytes()
         generated = Generated(*modules, job.command, evict_policy=record.evict_policy)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.cc import processes
 from burnish.cc.file_budget import DEFAULT, FileBudget
@@ -23,6 +24,9 @@ from burnish.cc.requests import (
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.llvm.toolchain import find_tool
+
+if TYPE_CHECKING:
+    from burnish.cc.outcomes import Outcome
 
 # Takes the options so far and a value; returns the options with that value.
 Reader = Callable[[DriverOptions, str], DriverOptions]
@@ -136,15 +140,15 @@ def compile_and_improve(
 
 def _gnu_plan(options: DriverOptions, arguments: Sequence[str]) -> ClangJobs | None:
     """Return clang's jobs for a GNU compiler's command; None, and a line in the log, if clang has none."""
-    from burnish.cc import build_log, gnu
+    from burnish.cc import gnu
 
     assert options.gnu
     try:
-        return gnu.make_plan(options.gnu, find_tool("clang"), arguments)
+        clang = find_tool("clang")
+        return gnu.make_plan(options.gnu, clang, arguments, whole_program=options.whole_program)
     except KeptReference as why:
-        with contextlib.suppress(OSError):
-            for record in gnu.left_alone(options.gnu, arguments, str(why)):
-                build_log.append(options.log or build_log.default_log(), record)
+        plan = ClangJobs((), "", gnu=options.gnu.name)
+        _log(plan, options, gnu.passed_through([str(options.gnu), *arguments], str(why)))
         return None
 
 
@@ -152,7 +156,6 @@ def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimi
     """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
     import tempfile  # most commands do not need these
 
-    from burnish.cc import build_log
     from burnish.cc.outcomes import Build
 
     if options.whole_program:
@@ -161,9 +164,17 @@ def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimi
         from burnish.cc.objects import outcomes_of
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         build = Build(plan, compiled, options, optimizer, Path(workspace))
-        for outcome, output in outcomes_of(build):
-            with contextlib.suppress(OSError):
-                build_log.append(options.log or build_log.default_log(), build.record(outcome, output))
+        _log(plan, options, outcomes_of(build))
+
+
+def _log(plan: ClangJobs, options: DriverOptions, outcomes: Iterable[tuple[Outcome, Path]]) -> None:
+    """Log the outcomes of a command as they come."""
+    from burnish.cc import build_log
+
+    for outcome, output in outcomes:
+        record = outcome.record(output, plan.compiler, options.evict_policy)
+        with contextlib.suppress(OSError):
+            build_log.append(options.log or build_log.default_log(), record)
 
 
 def parse(

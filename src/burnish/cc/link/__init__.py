@@ -10,6 +10,9 @@ objects. The new program is kept if it loads fewer bytes.
     inputs              inputs of a link command that have units, and the units that the linker takes
     link_job            the linker's command, with other inputs
     merging             the units that can be one module; lld decides which symbols must stay
+    gnu_link            a link by a GNU compiler for another machine; its own linker decides
     function_variants   the level's own passes, and attributes for the code generator at each function
+    program_trials      the trials for one program, and the comparison with the linker's
+    foreign             trials for a program of another machine, by burnish's back end
     steps               the units of one command, and its link, from the linker's program to the smaller one
 """

@@ -21,6 +21,7 @@ from burnish.llvm.modules.module import emit_described, object_sizes, run_pass
 from burnish.llvm.modules.objectives import slowdown, slowdowns
 from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.passes import ACTIONS
+from burnish.llvm.toolchain import is_native
 from burnish.tasks.llvm_passes import LANGUAGE
 
 VARIANTS: tuple[Trace, ...] = (
@@ -30,7 +31,6 @@ VARIANTS: tuple[Trace, ...] = (
     ("frame-pointer<calls=0>", "no-jump-tables"),
 )
 PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, if the program stays within the speed limit
-CPU = "x86-64"  # of functions without an attribute for it
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def by_level(bitcode: bytes, name: str, level: str, *, with_run_time: bool) -> A
     found = Attempt(module.bitcode(), (pipeline,), 0)
     if not with_run_time:
         return found
-    return replace(found, run_time=RunTimes.of(emit_described(module, level, CPU)).of_call)
+    return replace(found, run_time=RunTimes.of(_described(module, level)).of_call)
 
 
 def by_functions(bitcode: bytes, request: Request) -> Attempt:
@@ -175,8 +175,13 @@ def _slower(now: _Generated, reference: _Generated) -> dict[str, float]:
     return slowdowns(now.times, reference.times.of_call, reference.times.gotos)
 
 
+def _described(module: _native.Module, level: str) -> _native.Generated:
+    # The CPU is that of functions without an attribute for it; on other machines all have one.
+    return emit_described(module, level, "x86-64" if is_native(module.triple) else "")
+
+
 def _generated(module: _native.Module, level: str) -> _Generated:
-    made = emit_described(module, level, CPU)
+    made = _described(module, level)
     sizes = object_sizes(made.object, module)
     constants = dict(sizes.functions_constant)
     functions = set(module.functions)

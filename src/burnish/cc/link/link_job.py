@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from burnish.cc import processes
@@ -68,7 +68,7 @@ class LinkJob:
         """
         words = [str(new) for index, word in enumerate(self.command) for new in inputs.get(index, (word,))]
         job = ClangJob(tuple(words if side_files else _without_side_files(words)))
-        return LinkJob(job.with_output(output).command)
+        return replace(self, command=job.with_output(output).command)
 
     def by_lld(self, *options: str) -> LinkJob:
         """Return the command of burnish's own linker, with more options at the end."""
@@ -95,7 +95,7 @@ def _without_side_files(command: Sequence[str]) -> list[str]:
     kept = []
     words = iter(command)
     for word in words:
-        name, equals, _ = word.lstrip("-").partition("=")
+        name, equals, _ = word.removeprefix("-Wl,").lstrip("-").partition("=")
         if not word.startswith("-") or name not in _SIDE_FILES:
             kept.append(word)
         elif not equals and name != "time-trace":

@@ -17,6 +17,8 @@ from pathlib import Path
 from burnish import _native
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
+from burnish.cc.link import gnu_link
+from burnish.cc.link.gnu_link import GnuLink
 from burnish.cc.link.inputs import LinkedFile, linked_files, taken_units
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.units import ProgramUnit
@@ -53,6 +55,7 @@ class Merged:
     job: LinkJob  # its link
     units: tuple[ProgramUnit, ...]
     words: Words  # of the link, without the units
+    objects: tuple[bytes, ...]  # of the units
     bitcode: bytes  # before any pass
     guard: Guard  # for the steps on the module
 
@@ -84,13 +87,18 @@ def merge(build: Build, job: LinkJob) -> Merged:
         raise KeptReference(
             "no object has a unit: the objects were made without --whole-program, or not for size"
         )
-    units = _admitted(taken_units(job, files, folder, guard.step_seconds), guard)
-    if not units:
-        raise KeptReference("the linker took no unit that can become part of a module")
-    words = without_units(files, units, folder)
-    bitcode = resolve(job, words, units, folder, guard.step_seconds)
+    if isinstance(job, GnuLink):
+        known = [part.found.unit for file in files for part in file.parts if part.found]
+        units, bitcode = gnu_link.resolve(job, files, _admitted(known, guard), folder, guard)
+        words = without_units(files, units, folder)
+    else:
+        units = _admitted(taken_units(job, files, folder, guard.step_seconds), guard)
+        if not units:
+            raise KeptReference("the linker took no unit that can become part of a module")
+        words = without_units(files, units, folder)
+        bitcode = resolve(job, words, units, folder, guard.step_seconds)
     guard = build.guard(sum(unit.seconds for unit in units))
-    return Merged(build, job, tuple(units), words, bitcode, guard)
+    return Merged(build, job, tuple(units), words, _objects_of(files, units), bitcode, guard)
 
 
 def _admitted(units: Sequence[ProgramUnit], guard: Guard) -> list[ProgramUnit]:
@@ -144,6 +152,12 @@ def without_units(files: Sequence[LinkedFile], units: Sequence[ProgramUnit], fol
             path.write_bytes(_native.archive_of(left))
             words[file.index] = (path,)
     return words
+
+
+def _objects_of(files: Sequence[LinkedFile], units: Sequence[ProgramUnit]) -> tuple[bytes, ...]:
+    seals = {unit.seal for unit in units}
+    parts = [part for file in files for part in file.parts]
+    return tuple(part.content for part in parts if part.found and part.found.unit.seal in seals)
 
 
 def replaced(words: Words, *objects: Path) -> Words:

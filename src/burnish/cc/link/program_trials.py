@@ -1,0 +1,221 @@
+"""Trials for one program: each attempt is linked at once in place of the units' objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from burnish import _native
+from burnish.cc.file_budget import FileBudget
+from burnish.cc.link.merging import Merged, replaced
+from burnish.cc.linked import read_linked
+from burnish.cc.outcomes import USED_UP, Outcome, Sizes, level_of_passes
+from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request
+from burnish.cc.trials import Trials
+from burnish.files import write_atomically
+
+TRIALS_TO_BEGIN = 2.0  # least time of a search (its reference, first trace), in compilations of the module
+TRIALS_OF_FUNCTIONS = 1.0  # the same of by_functions: code without and with one attribute, and of the choice
+# A search ends after this many evaluations without a gain: see burnish.cc.improve.
+LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
+
+_LOCAL, _WEAK = 0, 2  # bindings of symbols: STB_*
+
+
+class ProgramTrials(Trials):
+    """Trials for one program: each attempt is linked at once, and compared with the best."""
+
+    def __init__(self, merged: Merged, before: Sizes) -> None:
+        self.pattern, self.build, self.name = merged.pattern, merged.build, merged.job.output.name
+        super().__init__(merged.bitcode, self.pattern.command, self.build.optimizer, merged.guard)
+        self.merged, self.before = merged, before
+        self.programs: list[Path] = []  # one for each attempt
+        self.program: Path | None = None  # of the best attempt
+        self.after: Sizes | None = None  # sizes of `program`
+        self.level: Attempt | None = None  # the module after the level's own passes
+        self.level_seconds = 0.0  # for the level's own passes, code generation and link
+
+    def run(self, outcome: Outcome) -> Outcome:
+        """Try the level's passes, attributes of functions, a search of passes and of code; write the best.
+
+        Raises:
+            KeptReference: the best program does not link a second time.
+        """
+        level = self.try_level()
+        with self.build.budget(self.merged.clang_seconds) as budget:
+            if budget is None:
+                self.reasons.append(USED_UP)
+            else:
+                passes, code = self.request(budget, level).divided()
+                if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
+                    passes = self.try_functions(passes)
+                if not self.is_late(passes, TRIALS_TO_BEGIN if code and self.best else 0.0):
+                    self.try_passes(passes)
+                if code and self.best and not self.is_late(code, 0.0):
+                    self.try_code(code)
+        reason = self.reasons[-1] if self.reasons else ""
+        outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
+        if not (self.best and self.program):
+            return replace(outcome, reason=reason or "nothing smaller was found")
+        job = self.merged.job
+        if job.has_side_files:
+            self.relink(self.program, side_files=True)
+        write_atomically(job.output, self.program.read_bytes())
+        return replace(outcome, action="optimized", after=self.after, trace=self.best.trace)
+
+    def request(self, budget: FileBudget, level: Sizes | None) -> Request:
+        """Return the request to the search.
+
+        A budget that is a multiple of clang's time also counts burnish's time for the units before the link.
+
+        Args:
+            budget: The budget of the search and of the attributes of functions.
+            level: The sizes of the program after the level's own passes; None if it did not link. If it has
+                less code and read-only data than the linker's program, code may grow by the difference where
+                this makes unwind tables smaller.
+        """
+        merged, before = self.merged, self.before
+        began = self.build.compiled.ended - sum(unit.spent_seconds for unit in merged.units)
+        request = self.build.request(self.name, merged.level, merged.clang_seconds, began, budget)
+        return replace(
+            request.from_now(),
+            options=replace(request.options, inline_policy=None),
+            patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE),
+            code_growth=max(1.0, before.constant_bytes / max(1, level.constant_bytes)) if level else 1.0,
+        )
+
+    def try_level(self) -> Sizes | None:
+        """Try the level's own passes; return the sizes of their program, or None if they fail."""
+        clock, options, name = self.build.compiled.clock, self.build.options, self.name
+        bitcode, level = self.module, level_of_passes(self.merged.level)
+        with_run_time = options.searches_code and options.speed_limit is not None
+        start = clock.now()
+
+        def by_level() -> Attempt:
+            from burnish.cc.link import function_variants  # loads LLVM, so only in the child process
+
+            return function_variants.by_level(bitcode, name, level, with_run_time=with_run_time)
+
+        with self.trying():
+            self.level = self.guard.step(by_level)
+            sizes = self.linked(self.level)
+            self.own = object_of(self.programs[-1]).read_bytes()
+            self.level_seconds = clock.now() - start
+            return sizes
+        return None
+
+    def try_functions(self, request: Request) -> Request:
+        """Try attributes of functions; return the request of a search, which begins with them if better."""
+        level = self.level
+        if request.remembered or request.objective != DEFAULT_OBJECTIVE or not level:
+            return request
+        forked = request.forked()
+
+        def by_functions() -> Attempt:
+            from burnish.cc.link import function_variants
+
+            return function_variants.by_functions(level.bitcode, forked)
+
+        with self.trying():
+            found = self.guard.search(by_functions)
+            self.take(found)
+            if self.best is found:
+                return replace(request, begin=found.trace)
+        return request
+
+    def is_late(self, request: Request, trials: float) -> bool:
+        """Return whether the time left is too short for this many compilations of the module."""
+        if request.until is None:
+            return False
+        return request.until - request.clock.now() <= trials * self.level_seconds
+
+    def generated(self) -> tuple[Attempt, bytes]:
+        """See Trials; called only if an attempt is better than the linker's own program."""
+        assert self.best and self.program
+        best = self.best
+        if not best.run_time and self.level and self.own is not None:
+            best = replace(best, run_time=self.level.run_time)
+        return best, object_of(self.program).read_bytes()
+
+    def take(self, attempt: Attempt) -> None:
+        """See Trials."""
+        self.linked(attempt)
+
+    def linked(self, attempt: Attempt) -> Sizes:
+        """Link an attempt, and keep it if it is better than the best; return the sizes of its program.
+
+        Raises:
+            KeptReference: a step fails, or the program's symbols would differ for its users.
+            InputError: the output is not a program.
+        """
+        path = self.build.workspace / f"program-{len(self.programs)}"
+        self.programs.append(path)
+        if attempt.code is None:
+            self.generate(attempt.bitcode, object_of(path))
+        else:
+            self.place(attempt.code, object_of(path))
+        self.relink(path)
+        self.check(path)
+        sizes = Sizes.of_linked(read_linked(path))
+        if self.is_better(sizes):
+            self.best, self.program, self.after = attempt, path, sizes
+        return sizes
+
+    def generate(self, bitcode: bytes, output: Path) -> None:
+        """Write the object of a module after its passes.
+
+        Raises:
+            KeptReference: code generation fails.
+        """
+        path = output.with_suffix(".bc")
+        path.write_bytes(bitcode)
+        self.guard.run(self.pattern.silenced().code_generation(path, output).command)
+
+    def place(self, code: bytes, output: Path) -> None:
+        """Write the object that burnish's back end made of a module."""
+        output.write_bytes(code)
+
+    def check(self, path: Path) -> None:
+        """Raise KeptReference if a linked attempt has other symbols for its users than the linker's program.
+
+        Weak symbols may come and go if lld allows that when it resolves the module (no pass removes one):
+        they are inline functions and templates, which each user has
+        (GlobalValue::canBeOmittedFromSymbolTable).
+        """
+        old, new = self.merged.job.output.read_bytes(), path.read_bytes()
+        if change := _strong(old, dynamic=True) ^ _strong(new, dynamic=True):
+            raise KeptReference(f"the dynamic symbol {min(change)!r} would not be as the linker defines it")
+        before = {one.name for one in _defined(old)}
+        if before and (more := self.unexpected(_strong(new) - before)):
+            raise KeptReference(f"the symbol {min(more)!r} would come from elsewhere")
+
+    def unexpected(self, new: set[str]) -> set[str]:
+        """Return which symbols a program must not define if the linker's own does not."""
+        return new
+
+    def relink(self, path: Path, *, side_files: bool = False) -> None:
+        """Link a program with the object of its module; maps and other files beside it are optional."""
+        words = replaced(self.merged.words, object_of(path))
+        self.merged.job.changed(words, path, side_files=side_files).run(self.guard.step_seconds)
+
+    def is_better(self, sizes: Sizes) -> bool:
+        """Return whether a program is smaller than the best, and in no size larger than the linker's own."""
+        before, best = self.before, self.after or self.before
+        if sizes.loaded_bytes > before.loaded_bytes or sizes.constant_bytes > before.constant_bytes:
+            return False
+        if self.build.options.objective == "text-bytes":
+            return sizes.text_bytes < best.text_bytes
+        return sizes.loaded_bytes < best.loaded_bytes
+
+
+def object_of(path: Path) -> Path:
+    """Return the path of the module's object, from which the program at `path` is linked."""
+    return path.with_suffix(".o")
+
+
+def _strong(file: bytes, *, dynamic: bool = False) -> set[str]:
+    return {one.name for one in _defined(file, dynamic=dynamic) if one.binding != _WEAK}
+
+
+def _defined(file: bytes, *, dynamic: bool = False) -> list[_native.ElfSymbol]:
+    return [one for one in _native.elf_symbols(file, dynamic) if one.is_defined and one.binding != _LOCAL]

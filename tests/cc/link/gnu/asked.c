@@ -1,0 +1,1 @@
+int asked(void) { return 42; }

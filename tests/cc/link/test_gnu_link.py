@@ -1,0 +1,255 @@
+"""Whole programs by a GNU compiler: its linker's answers, and the program that replaces its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish import _native
+from burnish.cc.commands.launch import find_launcher
+from burnish.cc.link.gnu_link import GnuLink
+from burnish.cc.linked import read_linked
+from burnish.cc.requests import KeptReference
+from tests.cc.conftest import write_script
+
+SOURCES = Path(__file__).parent / "gnu"
+HOST = "x86_64-linux-gnu-gcc"  # a GNU compiler whose programs run here
+FLAGS = ("-Os", "-ffunction-sections", "-fdata-sections", "-fno-asynchronous-unwind-tables")
+MCU = ("-mcpu=cortex-m4", "-mthumb", "--specs=picolibc.specs")
+DEF, WEAKDEF, UNDEF, COMMON = 0, 1, 2, 4  # ld_plugin_symbol_kind
+PREVAILING, IRONLY, PREEMPTED, RESOLVED = 2, 3, 4, 6  # ld_plugin_symbol_resolution
+
+
+@dataclass
+class Project:
+    """A folder with the sources, built by `burnish cc --whole-program` before a GNU compiler."""
+
+    folder: Path
+    compiler: str
+    flags: tuple[str, ...]
+
+    def cc(self, *words: str) -> None:
+        own = ("--whole-program", "--alone", "--budget", "4 evaluations", "--report", f"{self.folder}/log")
+        self.run(find_launcher("burnish-cc"), *own, self.compiler, *self.flags, *words)
+
+    def gcc(self, *words: str) -> None:
+        self.run(self.compiler, *self.flags, *words)
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        return done.stdout
+
+    def objects(self, *names: str) -> list[str]:
+        for name in names:
+            self.cc("-c", f"{name}.c", "-o", f"{name}.o")
+        return [f"{name}.o" for name in names]
+
+    def link(self, *words: str) -> dict[str, Any]:
+        """Link once by each; return the line of the log."""
+        self.gcc(*words, "-o", "theirs")
+        self.cc(*words, "-o", "ours")
+        (row,) = [row for row in self.records() if row["output"] == "ours"]
+        assert row["loaded_bytes_before"] == read_linked(self.folder / "theirs").loaded_bytes
+        assert row["loaded_bytes"] == read_linked(self.folder / "ours").loaded_bytes
+        return row
+
+    def records(self) -> list[dict[str, Any]]:
+        log = self.folder / "log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.is_file() else []
+
+    def symbols(self, file: str) -> dict[str, int]:
+        """Return the binding of each symbol that a file defines."""
+        found = _native.elf_symbols((self.folder / file).read_bytes())
+        return {symbol.name: symbol.binding for symbol in found if symbol.is_defined}
+
+
+def project_of(folder: Path, compiler: str, flags: Sequence[str]) -> Project:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed: burnish targets names its package")
+    for source in SOURCES.iterdir():
+        shutil.copy(source, folder)
+    return Project(folder, compiler, (*FLAGS, *flags))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return project_of(tmp_path, HOST, ())
+
+
+def test_a_program_of_units_and_an_archive(project: Project) -> None:
+    objects = project.objects("main", "part", "asked", "library")
+    project.run("ar", "rcs", "libpart.a", objects[1], objects[3])
+    row = project.link("main.o", "asked.o", "-L.", "-lpart", "-Wl,--gc-sections,-Map=program.map")
+    assert row["action"] == "optimized", row["reason"]
+    assert row["source"] == "4 units" and row["compiler"] == HOST
+    assert row["loaded_bytes"] < row["loaded_bytes_before"]
+    assert project.run("./ours", "10") == project.run("./theirs", "10") == "392 42 7 299 absent\n"
+    assert "program" in (project.folder / "program.map").read_text()
+    ours = project.symbols("ours")
+    assert ours["memset"] == 1  # global, for the code generator
+    assert "unused_part" not in ours and ours.get("part", 0) == 0  # local, or inlined
+    assert not any(row["source"].endswith(".c") for row in project.records())  # all have units
+
+
+def test_definitions_that_something_else_than_a_unit_needs(project: Project) -> None:
+    project.objects("main", "part", "asked")
+    project.gcc("-c", "library.c", "-o", "library.o")
+    (project.folder / "caller.c").write_text("int part(int);\nint called(void) { return part(3); }\n")
+    project.gcc("-c", "caller.c", "-o", "caller.o")
+    row = project.link("main.o", "part.o", "asked.o", "library.o", "caller.o")
+    assert row["action"] == "optimized", row["reason"]
+    assert row["source"] == "3 units"
+    ours = project.symbols("ours")
+    assert ours["part"] == ours["vectors"] == ours["chosen"] == 1  # a section of its own, too
+    assert project.run("./ours", "5") == project.run("./theirs", "5")
+
+
+def test_only_what_is_linked_is_a_part(project: Project) -> None:
+    objects = project.objects("main", "part", "library")
+    project.run("ar", "rcs", "libunused.a", *project.objects("asked"))
+    row = project.link(*objects, "-L.", "-lunused")  # a weak definition is there
+    assert row["source"] == "3 units"
+    assert project.run("./ours", "3") == project.run("./theirs", "3")
+
+
+def test_a_link_without_units(project: Project) -> None:
+    for name in ("main", "part", "library"):
+        project.gcc("-c", f"{name}.c", "-o", f"{name}.o")
+    row = project.link("main.o", "part.o", "library.o")
+    assert row["action"] == "kept" and row["reason"].startswith("no object has a unit")
+    assert (project.folder / "ours").read_bytes() == (project.folder / "theirs").read_bytes()
+
+
+def test_a_command_that_compiles_and_links(project: Project) -> None:
+    project.cc("main.c", "part.c", "library.c", "-o", "ours")
+    rows = project.records()
+    assert [row["source"] for row in rows] == ["main.c", "part.c", "library.c"]
+    assert {row["reason"] for row in rows} == {
+        "--whole-program: the command compiles and links; let it be two commands"
+    }
+    assert project.run("./ours", "2").endswith(" absent\n")
+
+
+def test_a_linker_without_plugins(project: Project) -> None:
+    objects = project.objects("main", "part", "library")
+    tools = project.folder / "tools"
+    tools.mkdir()
+    real = shutil.which(HOST)
+    write_script(tools / HOST, f'case "$*" in *-plugin*) echo "no plugins" >&2; exit 1 ;; esac\n{real} "$@"')
+    project.compiler = str(tools / HOST)
+    row = project.link(*objects)
+    assert row["action"] == "kept"
+    assert row["reason"].startswith("the linker does not say which units it takes: ")
+    assert "no plugins" in row["reason"]
+
+
+def test_the_words_of_a_link(tmp_path: Path) -> None:
+    (tmp_path / "words").write_text('-Wl,-T,a.ld "b c.o"')
+    link = GnuLink.of(
+        ["gcc", f"@{tmp_path}/words", "-Wl,-Map=a.map,--gc-sections", "-Xlinker", "-s", "-o", "a"]
+    )
+    expected = (
+        "gcc",
+        "-Wl,-T",
+        "-Wl,a.ld",
+        "b c.o",
+        "-Wl,-Map=a.map",
+        "-Wl,--gc-sections",
+        "-Wl,-s",
+        "-o",
+        "a",
+    )
+    assert link.command == expected
+    assert link.has_side_files and not link.why_not
+    assert "-Wl,-Map=a.map" not in link.changed({}, tmp_path / "other").command
+    for word in ("-r", "-Wl,-r", "-flto", "-flto=auto", "-shared"):
+        assert GnuLink.of(["gcc", word, "-o", "a"]).why_not.startswith(word.partition(",")[0])
+    with pytest.raises(KeptReference, match="No such file"):
+        GnuLink.of(["gcc", f"@{tmp_path}/none"])
+
+
+def bitcode(text: str) -> bytes:
+    return _native.Module(text.encode(), "unit").bitcode()
+
+
+ONE = """
+target triple = "thumbv7em-none-unknown-eabi"
+@common = common global i64 0
+@placed = constant i32 1, section ".vectors"
+$group = comdat any
+define weak i32 @weak() { ret i32 1 }
+define linkonce_odr i32 @group() comdat { ret i32 2 }
+define ptr @memcpy(ptr %to, ptr %from, i32 %count) { ret ptr %to }
+define hidden i32 @one() {
+  %found = call i32 @two()
+  %more = call i32 @weak()
+  %all = add i32 %found, %more
+  ret i32 %all
+}
+define internal i32 @local() { ret i32 3 }
+declare i32 @two()
+"""
+TWO = """
+target triple = "thumbv7em-none-unknown-eabi"
+define i32 @two() { ret i32 2 }
+define i32 @weak() { ret i32 9 }
+"""
+
+
+def test_the_symbols_of_a_unit() -> None:
+    symbols = {symbol.name: symbol for symbol in _native.unit_symbols(bitcode(ONE))}
+    kinds = {name: symbol.kind for name, symbol in symbols.items()}
+    defined = dict.fromkeys(("placed", "memcpy", "one"), DEF)
+    assert kinds == {"common": COMMON, "weak": WEAKDEF, "group": WEAKDEF, "two": UNDEF, **defined}
+    assert symbols["common"].size == 8 and symbols["group"].group == "group"
+    assert symbols["one"].visibility == 3 and symbols["two"].visibility == 0  # LDPV_HIDDEN, LDPV_DEFAULT
+    with pytest.raises(ValueError, match="cannot be one module"):
+        _native.unit_symbols(b"BC no bitcode")
+
+
+def test_units_as_one_module() -> None:
+    one, two = bitcode(ONE), bitcode(TWO)
+    first = {"weak": PREEMPTED, "two": RESOLVED, "one": PREVAILING}
+    told = [[first.get(symbol.name, IRONLY) for symbol in _native.unit_symbols(one)]]
+    told.append([IRONLY for _ in _native.unit_symbols(two)])
+    text = _native.Module(_native.merge_units([one, two], told), "merged").print()
+    assert "define hidden i32 @one()" in text  # something else refers to it
+    assert "define internal i32 @two()" in text and "define internal i32 @weak()" in text
+    assert "ret i32 9" in text and "ret i32 1\n" not in text  # the definition that the linker takes
+    assert "@placed = dso_local constant i32 1, section" in text  # a linker script may keep it
+    assert "define dso_local ptr @memcpy(" in text  # the code generator may call it
+    with pytest.raises(ValueError, match="other symbols"):
+        _native.merge_units([one, two], [told[0], []])
+
+
+@pytest.mark.parametrize("tool", ["qemu-system-arm"])
+def test_a_program_for_a_microcontroller(tmp_path: Path, tool: str) -> None:
+    """The same program for a Cortex-M4, by its own linker script, prints the same in an emulator."""
+    project = project_of(tmp_path, "arm-none-eabi-gcc", MCU)
+    if not shutil.which(tool) or not Path("/usr/lib/picolibc/arm-none-eabi").is_dir():
+        pytest.skip("needs qemu-system-arm and picolibc-arm-none-eabi")
+    script = "__flash = 0; __flash_size = 0x400000; __ram = 0x20000000; __ram_size = 0x400000;\n"
+    (tmp_path / "board.ld").write_text(f"{script}__stack_size = 8k;\nINCLUDE picolibc.ld\n")
+    source = (tmp_path / "main.c").read_text()
+    (tmp_path / "main.c").write_text(source.replace("atoi(words[1])", "10"))
+    objects = project.objects("main", "part", "library")
+    libc = ("--crt0=semihost", "--oslib=semihost", "-T", "board.ld", "-Wl,--gc-sections")
+    row = project.link(*objects, *libc)
+    assert row["action"] == "optimized", row["reason"]
+    printed = []
+    for name in ("theirs", "ours"):
+        command = [tool, "-M", "mps2-an386", "-semihosting", "-nographic", "-kernel", name]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, check=True, timeout=60, env=os.environ
+        )
+        printed.append(done.stdout + done.stderr)
+    assert printed[0] == printed[1] and b"392 1 7 299 absent" in printed[1]
