@@ -131,17 +131,23 @@ def measured(unit: Unit, budget: str) -> dict[str, Any]:
 
 def clangs(unit: Unit, words: Sequence[str], bitcode: Path) -> int | None:
     """Return the bytes by clang -Oz with gcc's headers and options; None if clang rejects the file."""
-    compiler = shutil.which(unit.words[0])
+    code = clangs_object(unit.words[0], words, unit.folder, bitcode)
+    return int(_native.object_sizes(code, False).loaded_bytes) if code else None
+
+
+def clangs_object(name: str, words: Sequence[str], folder: Path, bitcode: Path) -> bytes | None:
+    """Return clang's object at -Oz for the command of a GNU compiler; None if clang rejects the file."""
+    compiler = shutil.which(name)
     assert compiler
-    plan = make_plan(Path(compiler), find_tool("clang"), words, unit.folder)
+    plan = make_plan(Path(compiler), find_tool("clang"), words, folder)
     assert plan
     (job,) = plan.compilations
     command = job.silenced().front_end(bitcode).command
-    if subprocess.run(command, cwd=unit.folder, capture_output=True, check=False).returncode:
+    if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
         return None
     module = _native.Module(in_gnus_place(bitcode.read_bytes()), "module")
     run_level(module, "Oz")
-    return int(_native.object_sizes(emit(module.bitcode(), job), False).loaded_bytes)
+    return emit(module.bitcode(), job)
 
 
 def loaded(path: Path) -> int:

@@ -32,6 +32,7 @@ class Sizes:
     loaded_bytes: int  # code, constants, data, unwind tables and relocations
     text_bytes: int  # machine code
     constant_bytes: int  # machine code and read-only data without unwind tables, because caches hold these
+    data_bytes: int  # initialised data that the program may change
 
     @classmethod
     def of_object(cls, path: Path, job: ClangJob) -> Sizes:
@@ -43,13 +44,15 @@ class Sizes:
         from burnish import _native
 
         sizes = _native.object_sizes(path.read_bytes(), job.position_independent)
-        return cls(sizes.loaded_bytes, sizes.text_bytes, sizes.text_bytes + sizes.read_only_bytes)
+        constant = sizes.text_bytes + sizes.read_only_bytes
+        return cls(sizes.loaded_bytes, sizes.text_bytes, constant, sizes.data_bytes)
 
     @classmethod
     def of_linked(cls, linked: Linked) -> Sizes:
         """Return the sizes of a program."""
         code = linked.of_kind("code")
-        return cls(linked.loaded_bytes, code, code + linked.of_kind("read-only data"))
+        constant = code + linked.of_kind("read-only data")
+        return cls(linked.loaded_bytes, code, constant, linked.of_kind("data"))
 
 
 def sizes_of(path: Path, job: ClangJob) -> Sizes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,55 @@ def test_debug_information_changes_nothing(source: str, monkeypatch: pytest.Monk
     one, other = (_native.Module(found.bitcode) for found in (plain, described))
     assert (one.has_debug_info, other.has_debug_info) == (False, True)
     assert loaded_code(one.emit_object("Oz")) == loaded_code(other.emit_object("Oz"))
+
+
+def test_passes_run_last_at_the_functions_that_they_make_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    request, before = request_of("strings.c"), after_level(program("strings.c").content)
+    found = by_functions(before.bitcode(), request)
+    ran = {item.partition(": ")[2] for item in found.trace}
+    assert {"hoist-common<no-free>", "lower-switch"} <= ran
+    assert found.evaluations > 10  # code generations
+    monkeypatch.setattr(function_variants, "PASSES_LAST", ())
+    without = by_functions(before.bitcode(), request)
+    one, other = (sizes(_native.Module(attempt.bitcode)) for attempt in (found, without))
+    assert one.loaded_bytes < other.loaded_bytes
+
+
+def test_passes_that_are_late_do_not_run() -> None:
+    request = request_of("strings.c")
+    late = replace(request, until=request.clock.now())
+    found = by_functions(after_level(program("strings.c").content).bitcode(), late)
+    assert not {item.partition(": ")[2] for item in found.trace} & set(function_variants.PASSES_LAST)
+
+
+def test_the_machine_outliner_keeps_its_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a function without minsize saves depends on the others, which share its outlined code."""
+    monkeypatch.setattr(function_variants, "VARIANTS", (("no-minsize",),))
+    monkeypatch.setattr(function_variants, "PASSES_LAST", ())
+    tried: list[str] = []
+    original = function_variants.run_pass
+
+    def run(module: _native.Module, action: int, site: str, level: str) -> bool:
+        tried.append(function_variants.ACTIONS[action])
+        return original(module, action, site, level)
+
+    monkeypatch.setattr(function_variants, "run_pass", run)
+    repeated = "".join(
+        f"int f{i}(int *p) {{ p[1] = p[2] * 7; p[3] = p[4] * 9; p[5] = p[6] * 11; return p[7] + {i}; }}\n"
+        for i in range(6)
+    )
+    for target, expected in ((("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4"), False), ((), True)):
+        module = after_level(compile_text(repeated, *target))
+        tried.clear()
+        by_functions(module.bitcode(), replace(request_of("repeated.c"), code_growth=9.0))
+        assert ("no-minsize" in tried) is expected
+
+
+def compile_text(text: str, *arguments: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "text.c")
+        path.write_text(text)
+        return compile_to_bitcode(path, arguments)
 
 
 def after_level(bitcode: bytes) -> _native.Module:

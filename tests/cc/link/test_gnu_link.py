@@ -9,15 +9,18 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from burnish import _native
 from burnish.cc.commands.launch import find_launcher
+from burnish.cc.link.foreign import ForeignProgramTrials
 from burnish.cc.link.gnu_link import GnuLink
 from burnish.cc.linked import read_linked
-from burnish.cc.requests import KeptReference
+from burnish.cc.outcomes import Build, Sizes
+from burnish.cc.requests import DriverOptions, KeptReference
 from tests.cc.conftest import write_script
 
 SOURCES = Path(__file__).parent / "gnu"
@@ -229,6 +232,19 @@ def test_units_as_one_module() -> None:
     assert "define dso_local ptr @memcpy(" in text  # the code generator may call it
     with pytest.raises(ValueError, match="other symbols"):
         _native.merge_units([one, two], [told[0], []])
+
+
+def test_data_that_nothing_changes_may_become_read_only() -> None:
+    """A table of CRCs that C does not call const, for example: LLVM sees it in the whole program."""
+    trials = object.__new__(ForeignProgramTrials)
+    trials.build = cast(Build, SimpleNamespace(options=DriverOptions()))
+    trials.before, trials.after = Sizes(1000, 700, 750, 250), None
+    assert trials.is_better(Sizes(990, 700, 950, 40))
+    assert not trials.is_better(Sizes(990, 700, 965, 40))  # more code than became read-only
+    assert not trials.is_better(Sizes(990, 700, 735, 255))  # more in the memory of the machine
+    assert not trials.is_better(Sizes(1000, 700, 750, 250))
+    trials.after = Sizes(900, 700, 750, 150)
+    assert not trials.is_better(Sizes(910, 700, 750, 150))
 
 
 @pytest.mark.parametrize("tool", ["qemu-system-arm"])

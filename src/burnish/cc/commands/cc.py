@@ -68,7 +68,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --help             this text; burnish {name} -- --help shows clang's
 
 CC=burnish-cc CXX=burnish-c++ is the same, and each command starts sooner.
-CC="burnish-cc arm-none-eabi-gcc": a GNU compiler for another machine compiles first, and links.
+CC="burnish-cc arm-none-eabi-gcc": a GNU compiler for another machine compiles first, and links. (The
+options of burnish, --whole-program too, come before its name.)
 The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {libraries}.
 """
 

@@ -69,6 +69,10 @@ class ForeignProgramTrials(ProgramTrials):
         self.refused = sorted(found)
         return found
 
+    def is_better(self, sizes: Sizes) -> bool:
+        """See ProgramTrials; initialised data takes a microcontroller's memory twice."""
+        return sizes.data_bytes <= self.before.data_bytes and super().is_better(sizes)
+
     def _emit(self, bitcode: bytes) -> bytes:
         from burnish.cc.machine_code import emit
 

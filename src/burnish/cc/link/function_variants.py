@@ -1,19 +1,20 @@
-"""A program's module after the level's own passes, and attributes for the code generator at each function.
+"""A program's module after the level's own passes, and more of what changes one function at a time.
 
-An attribute changes only the code of its own function. So one code generation of the module, with the
-attribute at every function, tries it at all functions at once (native/sizes.h gives the bytes of a function).
-A search would need one trial for each function and choice.
+Attributes for the code generator and passes of functions change only the code of their own function. So one
+code generation of the module, with the same change at every function, tries it at all functions at once
+(native/sizes.h gives the bytes of a function). A search would need one trial for each function and choice.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from burnish import _native
 from burnish.cc.requests import Attempt, Request
+from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.llvm.modules.debug_info import check_code
@@ -30,7 +31,24 @@ VARIANTS: tuple[Trace, ...] = (
     ("no-jump-tables",),
     ("frame-pointer<calls=0>", "no-jump-tables"),
 )
+# Passes of functions, tried one after the other, the ones that gained most for their time first. (Sums over
+# mbedTLS for x86-64 and for Cortex-M4.)
+PASSES_LAST = (
+    "hoist-common<no-free>",
+    "sink-common",
+    "gvn<no-load-pre>",
+    "function-simplification<O1>",
+    "loop-reduce",
+    "lower-switch",
+    "sink",
+    "separate-const-offset-from-gep<lower-gep>",
+    "reg2mem",
+)
+SHARE_OF_PASSES_LAST = 0.4  # of the time that is left; the rest is for a search
 PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, if the program stays within the speed limit
+
+
+_OUTLINED = "OUTLINED_FUNCTION_"  # llvm/lib/CodeGen/MachineOutliner.cpp
 
 
 @dataclass(frozen=True)
@@ -46,8 +64,10 @@ class _Generated:
     """The sizes and expected run times of a module's generated code."""
 
     shares: Mapping[str, _Share]
+    loaded_bytes: int
     constant_bytes: int
     times: RunTimes
+    outlined: bool  # LLVM's machine outliner moved instructions of functions into new ones
 
 
 @dataclass(frozen=True)
@@ -77,7 +97,7 @@ def by_level(bitcode: bytes, name: str, level: str, *, with_run_time: bool) -> A
 
 
 def by_functions(bitcode: bytes, request: Request) -> Attempt:
-    """Outline, and give each function the attributes that make it smallest.
+    """Outline, give each function the attributes that make it smallest, and run passes where they help.
 
     Args:
         bitcode: A module after the level's own passes. Debug information does not influence the choice.
@@ -90,34 +110,136 @@ def by_functions(bitcode: bytes, request: Request) -> Attempt:
     described = _native.Module(bitcode, request.name)
     module = described.clone()
     module.drop_debug_info()
-    before = _generated(module, request.level)
-    first: Trace = ()
-    outlined = module.clone()
-    for action in PASSES_FIRST:
-        run(outlined, action, WHOLE_PROGRAM, request.level)
-    now = _generated(outlined, request.level)
-    if slowdown(_slower(now, before), now.times) <= _limit(request):
-        module, first = outlined, PASSES_FIRST
-    else:
-        now = before
-    room = int(request.code_growth * before.constant_bytes - now.constant_bytes)
-    chosen = choose(_choices(module, request, now, before), room)
-    at_functions = [(action, one.function) for one in chosen for action in one.variant]
-    for action, function in at_functions:
-        run(module, action, function, request.level)
-    found = module.bitcode()
-    if described.has_debug_info:
-        for action, site in (*((action, WHOLE_PROGRAM) for action in first), *at_functions):
-            run(described, action, site, request.level)
-        plain, found = found, described.bitcode()
-        check_code(Program(request.name, LANGUAGE, plain), found, plain)
-    trace = (f"clang<{request.level}>", *first, *itertools.starmap(entry, at_functions))
-    return Attempt(found, trace, 1 + len(VARIANTS))
+    choice = _Chosen.beginning(module, request)
+    choice.outline()
+    choice.give_attributes()
+    attributes = choice.changes
+    choice.run_passes()
+    try:
+        found = _with_debug_info(described, choice.module.bitcode(), choice.changes, request)
+    except CompilerCrash:
+        if choice.changes == attributes:
+            raise
+        choice.changes = attributes  # a pass does otherwise where there is debug information
+        module = _native.Module(bitcode, request.name)
+        module.drop_debug_info()
+        _repeat(module, attributes, request.level)
+        found = _with_debug_info(_native.Module(bitcode, request.name), module.bitcode(), attributes, request)
+    trace = (f"clang<{request.level}>", *itertools.starmap(entry, choice.changes))
+    return Attempt(found, trace, choice.generations)
 
 
-def run(module: _native.Module, action: str, site: str, level: str) -> None:
-    """Run an action on a module or on one of its functions."""
-    run_pass(module, ACTIONS.index(action), site, level)
+# An action, and the function that it changes, or WHOLE_PROGRAM.
+Change = tuple[str, str]
+
+
+@dataclass
+class _Chosen:
+    """A module without debug information after the changes that were chosen so far."""
+
+    module: _native.Module
+    request: Request
+    reference: _Generated  # after the level's passes
+    now: _Generated
+    changes: tuple[Change, ...] = ()
+    generations: int = 1  # of code
+
+    @classmethod
+    def beginning(cls, module: _native.Module, request: Request) -> _Chosen:
+        made = _generated(module, request.level)
+        return cls(module, request, made, made)
+
+    @property
+    def room(self) -> int:
+        """The bytes of code and read-only data by which the module may grow."""
+        return int(self.request.code_growth * self.reference.constant_bytes - self.now.constant_bytes)
+
+    def outline(self) -> None:
+        """Run PASSES_FIRST, if the program stays within the speed limit."""
+        other = self.module.clone()
+        changes = tuple((action, WHOLE_PROGRAM) for action in PASSES_FIRST)
+        _repeat(other, changes, self.request.level)
+        made = self._made(other)
+        if slowdown(_slower(made, self.reference), made.times) <= _limit(self.request):
+            self.module, self.now, self.changes = other, made, changes
+
+    def give_attributes(self) -> None:
+        """Give each function the variant that saves most, as far as the module may grow."""
+        found: list[Choice] = []
+        for variant in VARIANTS:
+            if self._is_late(self.request.until):
+                break
+            if "no-minsize" in variant and self.now.outlined:
+                continue  # the outliner leaves such a function alone: what it saves depends on all others
+            found += self._choices(variant)
+        self._take(choose(found, self.room))
+
+    def run_passes(self) -> None:
+        """Run each pass at the functions that it makes smaller, if the module becomes smaller, too."""
+        clock, until = self.request.clock, self.request.until
+        if until is not None:
+            until = clock.now() + SHARE_OF_PASSES_LAST * (until - clock.now())
+        for action in PASSES_LAST:
+            if self._is_late(until):
+                break
+            chosen = choose(self._choices((action,)), self.room)
+            if not chosen:
+                continue
+            before = self.module.clone(), self.now, self.changes
+            self._take(chosen)
+            self.now = self._made(self.module)
+            slower = slowdown(_slower(self.now, self.reference), self.now.times)
+            if self.now.loaded_bytes >= before[1].loaded_bytes or slower > _limit(self.request):
+                self.module, self.now, self.changes = before
+
+    def _take(self, chosen: Sequence[Choice]) -> None:
+        changes = tuple((action, one.function) for one in chosen for action in one.variant)
+        _repeat(self.module, changes, self.request.level)
+        self.changes += changes
+
+    def _choices(self, variant: Trace) -> list[Choice]:
+        """Return the functions where a variant saves bytes, within the limit on the expected run time."""
+        other = self.module.clone()
+        _repeat(other, [(action, WHOLE_PROGRAM) for action in variant], self.request.level)
+        made, now = self._made(other), self.now
+        slower = _slower(made, self.reference)
+        found: list[Choice] = []
+        for name, share in made.shares.items():
+            if name not in now.shares or slower.get(name, 1.0) > _limit(self.request):
+                continue
+            saved = now.shares[name].loaded_bytes - share.loaded_bytes
+            if saved > 0:
+                grown = share.constant_bytes - now.shares[name].constant_bytes
+                found.append(Choice(name, variant, saved, grown))
+        return found
+
+    def _made(self, module: _native.Module) -> _Generated:
+        self.generations += 1
+        return _generated(module, self.request.level)
+
+    def _is_late(self, until: float | None) -> bool:
+        return until is not None and self.request.clock.now() > until
+
+
+def _with_debug_info(
+    described: _native.Module, plain: bytes, changes: Sequence[Change], request: Request
+) -> bytes:
+    """Return the module after the changes with its debug information, if it has any; `plain` lacks it.
+
+    Raises:
+        CompilerCrash: the code differs.
+    """
+    if not described.has_debug_info:
+        return plain
+    _repeat(described, changes, request.level)
+    found = described.bitcode()
+    check_code(Program(request.name, LANGUAGE, plain), found, plain)
+    return found
+
+
+def _repeat(module: _native.Module, changes: Sequence[Change], level: str) -> None:
+    for action, site in changes:
+        run_pass(module, ACTIONS.index(action), site, level)
 
 
 def choose(choices: list[Choice], room: int) -> list[Choice]:
@@ -143,30 +265,6 @@ def choose(choices: list[Choice], room: int) -> list[Choice]:
     return taken
 
 
-def _choices(
-    module: _native.Module, request: Request, now: _Generated, reference: _Generated
-) -> list[Choice]:
-    """Return the variants of functions that save bytes, within the limit on the expected run time."""
-    level, most = request.level, _limit(request)
-    found: list[Choice] = []
-    for variant in VARIANTS:
-        if request.until is not None and request.clock.now() > request.until:
-            break
-        other = module.clone()
-        for action in variant:
-            run(other, action, WHOLE_PROGRAM, level)
-        made = _generated(other, level)
-        slower = _slower(made, reference)
-        for name, share in made.shares.items():
-            if name not in now.shares or slower.get(name, 1.0) > most:
-                continue
-            saved = now.shares[name].loaded_bytes - share.loaded_bytes
-            if saved > 0:
-                grown = share.constant_bytes - now.shares[name].constant_bytes
-                found.append(Choice(name, variant, saved, grown))
-    return found
-
-
 def _limit(request: Request) -> float:
     return math.inf if request.options.speed_limit is None else request.options.speed_limit
 
@@ -190,4 +288,6 @@ def _generated(module: _native.Module, level: str) -> _Generated:
         for name, loaded in sizes.functions_loaded
         if name in functions
     }
-    return _Generated(shares, sizes.text_bytes + sizes.read_only_bytes, RunTimes.of(made))
+    outlined = any(name not in functions and name.startswith(_OUTLINED) for name in constants)
+    constant_bytes = sizes.text_bytes + sizes.read_only_bytes
+    return _Generated(shares, sizes.loaded_bytes, constant_bytes, RunTimes.of(made), outlined)

@@ -14,8 +14,10 @@ from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Reque
 from burnish.cc.trials import Trials
 from burnish.files import write_atomically
 
-TRIALS_TO_BEGIN = 2.0  # least time of a search (its reference, first trace), in compilations of the module
-TRIALS_OF_FUNCTIONS = 1.0  # the same of by_functions: code without and with one attribute, and of the choice
+# Least times of the steps, in compilations of the module by the level's own passes. In less, attributes are
+# not chosen, a search of passes finds nothing for a whole program, and a search of code has no joined result.
+TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE = 1.0, 20.0, 4.0
+CODE_SHARE = 0.5  # of the time of a search
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 
@@ -49,9 +51,9 @@ class ProgramTrials(Trials):
                 passes, code = self.request(budget, level).divided()
                 if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
                     passes = self.try_functions(passes)
-                if not self.is_late(passes, TRIALS_TO_BEGIN if code and self.best else 0.0):
+                if not self.is_late(passes, TRIALS_OF_PASSES if code and self.best else 0.0):
                     self.try_passes(passes)
-                if code and self.best and not self.is_late(code, 0.0):
+                if code and self.best and not self.is_late(code, TRIALS_OF_CODE):
                     self.try_code(code)
         reason = self.reasons[-1] if self.reasons else ""
         outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
@@ -77,6 +79,8 @@ class ProgramTrials(Trials):
         merged, before = self.merged, self.before
         began = self.build.compiled.ended - sum(unit.spent_seconds for unit in merged.units)
         request = self.build.request(self.name, merged.level, merged.clang_seconds, began, budget)
+        if self.build.options.searches_code and request.evaluations is None:
+            request = replace(request, code_share=max(CODE_SHARE, request.code_share))
         return replace(
             request.from_now(),
             options=replace(request.options, inline_policy=None),
@@ -199,9 +203,15 @@ class ProgramTrials(Trials):
         self.merged.job.changed(words, path, side_files=side_files).run(self.guard.step_seconds)
 
     def is_better(self, sizes: Sizes) -> bool:
-        """Return whether a program is smaller than the best, and in no size larger than the linker's own."""
+        """Return whether a program is smaller than the best, and in no size larger than the linker's own.
+
+        Data that nothing changes may become read-only: in one module, LLVM sees that.
+        """
         before, best = self.before, self.after or self.before
-        if sizes.loaded_bytes > before.loaded_bytes or sizes.constant_bytes > before.constant_bytes:
+        became_constant = max(0, before.data_bytes - sizes.data_bytes)
+        if sizes.loaded_bytes > before.loaded_bytes:
+            return False
+        if sizes.constant_bytes > before.constant_bytes + became_constant:
             return False
         if self.build.options.objective == "text-bytes":
             return sizes.text_bytes < best.text_bytes

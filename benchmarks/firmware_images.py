@@ -1,0 +1,222 @@
+"""Whole programs for microcontrollers: bytes loaded and instructions executed, by gcc, clang and burnish.
+
+    python benchmarks/firmware_images.py [--budget 2s] [--program-budget 60s] [--machines cortex-m4 rv32imc]
+                                         [--images PATTERN ...] [--jobs 2] [--sources FOLDER] [--out FOLDER]
+
+The ways to build are gcc -Os, gcc -Os -flto, clang -Oz (its objects in place of gcc's), `burnish cc` before
+gcc (--budget for each file), and `burnish cc --whole-program` (--program-budget for the program). gcc links
+each of them with the same linker script and --gc-sections. The programs run in QEMU, with their output by
+semihosting; each output is compared with that of gcc -Os. A plugin of QEMU counts instructions.
+
+Packages of Debian: gcc-arm-none-eabi, gcc-riscv64-unknown-elf, picolibc-arm-none-eabi,
+picolibc-riscv64-unknown-elf, qemu-system-arm, qemu-system-misc, gcc; sources by apt. --out, by default
+benchmarks/results/firmware_images, gets rows.jsonl, a row for each image and machine, and table.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from firmware import MACHINES, SECTIONS, clangs_object
+from kit.kept import keep
+from shipped.debian import fetch_archive, unpack
+
+from burnish.cc.commands.launch import find_launcher
+from burnish.cc.linked import read_linked
+
+IMAGES = Path(__file__).resolve().with_suffix(".toml")
+PROGRAMS = IMAGES.parent / "firmware" / "images"
+COUNT = IMAGES.parent / "firmware" / "count.c"
+LINK = ("--crt0=semihost", "--oslib=semihost", "-Wl,--gc-sections")
+WAYS = ("gcc", "gcc -flto", "clang", "burnish", "burnish whole")
+DEADLINE_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Board:
+    """A machine that QEMU emulates: its command, and where its memories begin."""
+
+    qemu: tuple[str, ...]
+    flash: int
+    ram: int
+
+    @property
+    def script(self) -> str:
+        """The linker script, which is picolibc's with these memories."""
+        sizes = "__flash_size = 0x400000; __ram_size = 0x400000; __stack_size = 8k;"
+        return f"__flash = {self.flash:#x}; __ram = {self.ram:#x}; {sizes}\nINCLUDE picolibc.ld\n"
+
+
+_RISCV = ("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-semihosting-config", "enable=on")
+BOARDS = {
+    "cortex-m4": Board(("qemu-system-arm", "-M", "mps2-an386", "-semihosting"), 0, 0x20000000),
+    "cortex-m0plus": Board(("qemu-system-arm", "-M", "mps2-an385", "-semihosting"), 0, 0x20000000),
+    "rv32imc": Board(_RISCV, 0x80000000, 0x80400000),
+}
+
+
+@dataclass(frozen=True)
+class Image:
+    """A program and a machine: the sources, and how gcc is called."""
+
+    name: str
+    machine: str
+    folder: Path  # of the library's sources
+    files: tuple[str, ...]
+    words: tuple[str, ...]  # the compiler and its options
+
+    def compiled(self, made: Path, own: Sequence[str], more: Sequence[str], jobs: int) -> list[str]:
+        """Compile all files by gcc, perhaps with a drop-in compiler before it; return the objects."""
+
+        def one(file: str) -> str:
+            target = made / f"{self.files.index(file)}-{Path(file).stem}.o"
+            self.run([*own, *self.words, *more, "-c", file, "-o", str(target)])
+            return str(target)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(one, self.files))
+
+    def linked(self, made: Path, own: Sequence[str], more: Sequence[str], objects: Sequence[str]) -> Path:
+        """Link the objects by gcc; return the program."""
+        (made / "board.ld").write_text(BOARDS[self.machine].script)
+        program = made / "image.elf"
+        link = [*own, *self.words, *more, *LINK, "-T", str(made / "board.ld"), *objects, "-o", str(program)]
+        self.run(link)
+        return program
+
+    def run(self, command: Sequence[str]) -> None:
+        """Run a command in the folder of the sources."""
+        subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--budget", default="2s", help="of burnish cc, for each file")
+    parser.add_argument("--program-budget", default="60s", help="of burnish cc --whole-program")
+    parser.add_argument("--machines", nargs="+", choices=BOARDS, default=["cortex-m4", "rv32imc"])
+    parser.add_argument("--images", nargs="+", default=["*"], metavar="PATTERN")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware_images")
+    options = parser.parse_args()
+    keep(rows(options), options.out, table)
+
+
+def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield a row for each image and machine."""
+    with tempfile.TemporaryDirectory() as made:
+        plugin = Path(made) / "count.so"
+        subprocess.run(["cc", "-O2", "-fPIC", "-shared", str(COUNT), "-o", str(plugin)], check=True)
+        for one in tomllib.loads(IMAGES.read_text())["image"]:
+            if any(fnmatch(one["name"], pattern) for pattern in options.images):
+                for machine in options.machines:
+                    yield measured(image_of(one, machine, options.sources.absolute()), plugin, options)
+
+
+def image_of(row: Mapping[str, Any], machine: str, sources: Path) -> Image:
+    """Return an image of the list, with the sources of its library."""
+    folder = sources / row["package"]
+    if not folder.is_dir():
+        unpack(fetch_archive(row["package"], sources), folder)
+    paths = sorted({path for pattern in row["files"] for path in folder.glob(pattern)})
+    files = [str(path.relative_to(folder)) for path in paths if path.name not in row.get("without", ())]
+    flags = (flag.format(here=PROGRAMS) for flag in row.get("flags", ()))
+    words = (*MACHINES[machine], *SECTIONS, *flags)
+    return Image(row["name"], machine, folder, (*files, str(PROGRAMS / f"{row['name']}.c")), words)
+
+
+def measured(image: Image, plugin: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Build an image in each way and run it; return its row.
+
+    Raises:
+        RuntimeError: an output differs from that of gcc -Os.
+    """
+    row: dict[str, Any] = {"machine": image.machine, "image": image.name, "files": len(image.files)}
+    expected = b""
+    for way in WAYS:
+        with tempfile.TemporaryDirectory() as made:
+            program = build(image, way, Path(made), options)
+            linked = read_linked(program)
+            output, instructions = run(image.machine, program, plugin)
+        row[way] = {"loaded": linked.loaded_bytes, "bss": linked.bss_bytes, "instructions": instructions}
+        print(f"{image.machine} {image.name} {way}: {row[way]}", file=sys.stderr, flush=True)
+        expected = expected or output
+        if output != expected:
+            raise RuntimeError(f"{image.machine} {image.name} {way}: printed {output!r}, not {expected!r}")
+    return row
+
+
+def build(image: Image, way: str, made: Path, options: argparse.Namespace) -> Path:
+    """Build an image in one way; return the program."""
+    cc = [find_launcher("burnish-cc"), "--report", str(made / "log")]
+    match way:
+        case "gcc" | "gcc -flto":
+            more = ["-flto"] if way == "gcc -flto" else []
+            return image.linked(made, [], more, image.compiled(made, [], more, options.jobs))
+        case "clang":
+            objects = image.compiled(made, [], [], options.jobs)
+            for file, target in zip(image.files, objects, strict=True):
+                words = [*image.words[1:], "-c", file, "-o", target]
+                if code := clangs_object(image.words[0], words, image.folder, made / "front.bc"):
+                    Path(target).write_bytes(code)
+            return image.linked(made, [], [], objects)
+        case "burnish":
+            own = [*cc, "--budget", options.budget]
+            return image.linked(made, [], [], image.compiled(made, own, [], options.jobs))
+    own = [*cc, "--whole-program", "--budget", options.program_budget]
+    return image.linked(made, own, [], image.compiled(made, own, [], options.jobs))
+
+
+def run(machine: str, program: Path, plugin: Path) -> tuple[bytes, int]:
+    """Run a program in QEMU; return what it prints, and the number of executed instructions."""
+    command = [*BOARDS[machine].qemu, "-nographic", "-plugin", str(plugin), "-kernel", str(program)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=DEADLINE_SECONDS
+    )
+    said = re.search(rb"instructions: (\d+)\n", done.stderr)
+    assert said, done.stderr
+    return done.stdout + done.stderr.replace(said[0], b""), int(said[1])
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the tables, as Markdown: bytes that are loaded, and instructions, each against gcc -Os."""
+    lines = []
+    for machine in dict.fromkeys(row["machine"] for row in rows):
+        own = [row for row in rows if row["machine"] == machine]
+        lines += [f"| {machine} | {' | '.join(WAYS)} |", "|---" * (len(WAYS) + 1) + "|"]
+        for row in own:
+            first, *others = (row[way]["loaded"] for way in WAYS)
+            changes = [f"{size / first - 1:+.1%}" for size in others]
+            lines.append(f"| {row['image']} | {first:,} | {' | '.join(changes)} |")
+        sums = [sum(row[way]["loaded"] for row in own) for way in WAYS]
+        changes = [f"{size / sums[0] - 1:+.1%}" for size in sums[1:]]
+        lines.append(f"| all | {sums[0]:,} | {' | '.join(changes)} |")
+        executed = [
+            math.exp(
+                math.fsum(math.log(row[way]["instructions"] / row["gcc"]["instructions"]) for row in own)
+                / len(own)
+            )
+            - 1
+            for way in WAYS[1:]
+        ]
+        changes = [f"{change:+.1%}" for change in executed]
+        lines += [f"| instructions, geometric mean | | {' | '.join(changes)} |", ""]
+    return "\n".join(lines).rstrip()
+
+
+if __name__ == "__main__":
+    main()
