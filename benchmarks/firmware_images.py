@@ -3,9 +3,9 @@
     python benchmarks/firmware_images.py [--budget 2s] [--program-budget 60s] [--machines cortex-m4 rv32imc]
                                          [--images PATTERN ...] [--jobs 2] [--sources FOLDER] [--out FOLDER]
 
-The ways to build are gcc -Os, gcc -Os -flto, clang -Oz (its objects in place of gcc's), `burnish cc` before
-gcc (--budget for each file), and `burnish cc --whole-program` (--program-budget for the program). gcc links
-each of them with the same linker script and --gc-sections. The programs run in QEMU, with their output by
+The ways to build are gcc -Os, gcc -Os -flto, clang -Oz, `burnish cc` before gcc (--budget for each file), and
+`burnish cc --whole-program` (--program-budget for the program). clang's objects take the place of gcc's. gcc
+links all of them with the same linker script and --gc-sections. The programs run in QEMU, and print by
 semihosting; each output is compared with that of gcc -Os. A plugin of QEMU counts instructions.
 
 Packages of Debian: gcc-arm-none-eabi, gcc-riscv64-unknown-elf, picolibc-arm-none-eabi,

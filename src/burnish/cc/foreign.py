@@ -92,7 +92,7 @@ def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
 
 
 def separated(attempt: Attempt, command: Sequence[str]) -> Attempt:
-    """Return an attempt in which the strings of each function have a section if -fdata-sections is told."""
+    """Return an attempt; with -fdata-sections, the strings of each function get a section."""
     if "-fdata-sections" not in command:
         return attempt
     from burnish import _native

@@ -138,7 +138,7 @@ def table() -> str:
         f"| assembly | {ASSEMBLY} |",
         "| a source of a precompiled header | it has no code |",
         "| a program on standard input | it can be read only once |",
-        "| a target other than this machine's | clang from the package index has no other; before a GNU compiler for it, burnish has |",
+        "| a target other than this machine's | there is no clang for it here; name its GNU compiler |",
     ]
     return "\n".join(["| option of clang -cc1 | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 

@@ -194,7 +194,7 @@ class ProgramTrials(Trials):
             raise KeptReference(f"the symbol {min(more)!r} would come from elsewhere")
 
     def unexpected(self, new: set[str]) -> set[str]:
-        """Return which symbols a program must not define if the linker's own does not."""
+        """Return the symbols of `new`, which the linker's program lacks, that a program must not have."""
         return new
 
     def relink(self, path: Path, *, side_files: bool = False) -> None:
