@@ -11,7 +11,8 @@ import pytest
 from burnish import _native
 from burnish.cc.link import function_variants
 from burnish.cc.link.function_variants import Choice, by_functions, choose
-from burnish.llvm.modules.module import emit_described
+from burnish.llvm.modules.module import emit_described, run_pass
+from burnish.llvm.modules.passes import ACTIONS
 from burnish.llvm.toolchain import compile_to_bitcode
 from tests.cc.requests import asking, request_of
 from tests.loaded_code import loaded_code
@@ -125,11 +126,10 @@ def test_the_machine_outliner_keeps_its_functions(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(function_variants, "VARIANTS", (("no-minsize",),))
     monkeypatch.setattr(function_variants, "PASSES_LAST", ())
     tried: list[str] = []
-    original = function_variants.run_pass
 
     def run(module: _native.Module, action: int, site: str, level: str) -> bool:
-        tried.append(function_variants.ACTIONS[action])
-        return original(module, action, site, level)
+        tried.append(ACTIONS[action])
+        return run_pass(module, action, site, level)
 
     monkeypatch.setattr(function_variants, "run_pass", run)
     repeated = "".join(
