@@ -146,12 +146,12 @@ Status all_symbols_read() {
       return status;
     answers += std::to_string(unit->number);
     for (auto &symbol : unit->symbols)
-      answers += " " + std::to_string(symbol.resolution);
-    answers += "\n";
+      answers.append(1, ' ').append(std::to_string(symbol.resolution));
+    answers += '\n';
   }
   auto file = std::fopen((table + ".answers").c_str(), "wb");
   if (file) {
-    std::fputs((answers + "end\n").c_str(), file);
+    std::fputs(answers.append("end\n").c_str(), file);
     std::fclose(file);
   }
   return ERROR;
