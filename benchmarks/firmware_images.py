@@ -55,7 +55,7 @@ class Board:
     @property
     def script(self) -> str:
         """The linker script, which is picolibc's with these memories."""
-        sizes = "__flash_size = 0x400000; __ram_size = 0x400000; __stack_size = 8k;"
+        sizes = "__flash_size = 0x400000; __ram_size = 0x400000; __stack_size = 256k;"
         return f"__flash = {self.flash:#x}; __ram = {self.ram:#x}; {sizes}\nINCLUDE picolibc.ld\n"
 
 
