@@ -7,8 +7,8 @@ csmith generates the programs, each with a sum over its variables as the output 
 "Finding and Understanding Bugs in C Compilers", PLDI 2011). Each is built by gcc -Os, by `burnish cc` before
 gcc, and by `burnish cc --whole-program`, and runs in QEMU. Programs that do not end within some seconds, or
 that fault by gcc already, are left out. Packages of Debian: csmith, libcsmith-dev and those of
-firmware_images.py. --out, by default benchmarks/results/firmware_random, gets rows.jsonl, a row for each program
-and machine, and table.txt.
+firmware_images.py. --out, by default benchmarks/results/firmware_random, gets rows.jsonl, a row for each
+program and machine, and table.txt.
 Programs whose outputs differ are kept there as MACHINE-SEED.c, and the exit code is then 1.
 """
 
