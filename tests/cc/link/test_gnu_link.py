@@ -155,6 +155,26 @@ def test_a_linker_without_plugins(project: Project) -> None:
     assert "no plugins" in row["reason"]
 
 
+def test_wrapped_functions_stay_the_linkers(project: Project) -> None:
+    """Calls of `part` go to `__wrap_part`, in other units than its own."""
+    wrapper = "int __real_part(int);\nint __wrap_part(int number) { return 1000 + __real_part(number); }\n"
+    (project.folder / "wrapper.c").write_text(wrapper)
+    objects = project.objects("main", "part", "library", "wrapper")
+    row = project.link(*objects, "-Wl,--wrap=part")
+    assert row["action"] == "kept" and row["reason"].startswith("-Wl,--wrap=part: ")
+    assert project.run("./ours", "5") == project.run("./theirs", "5")
+
+
+def test_a_response_file_that_cannot_be_read(project: Project) -> None:
+    """The compiler reads quotes without an end; the program is then its own."""
+    objects = project.objects("main", "part", "library")
+    (project.folder / "words").write_text(f"{' '.join(objects)} '-lm")
+    project.cc("@words", "-o", "ours")
+    (row,) = [row for row in project.records() if row["output"] == "ours"]
+    assert row["action"] == "kept" and "No closing quotation" in row["reason"]
+    assert project.run("./ours", "2").endswith(" absent\n")
+
+
 def test_the_words_of_a_link(tmp_path: Path) -> None:
     (tmp_path / "words").write_text('-Wl,-T,a.ld "b c.o"')
     link = GnuLink.of(
@@ -174,7 +194,7 @@ def test_the_words_of_a_link(tmp_path: Path) -> None:
     assert link.command == expected
     assert link.has_side_files and not link.why_not
     assert "-Wl,-Map=a.map" not in link.changed({}, tmp_path / "other").command
-    for word in ("-r", "-Wl,-r", "-flto", "-flto=auto", "-shared"):
+    for word in ("-r", "-Wl,-r", "-flto", "-flto=auto", "-shared", "-Wl,--wrap=f", "-Wl,--wrap,f"):
         assert GnuLink.of(["gcc", word, "-o", "a"]).why_not.startswith(word.partition(",")[0])
     with pytest.raises(KeptReference, match="No such file"):
         GnuLink.of(["gcc", f"@{tmp_path}/none"])

@@ -46,8 +46,6 @@ PASSES_LAST = (
 )
 SHARE_OF_PASSES_LAST = 0.4  # of the time that is left; the rest is for a search
 PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, if the program stays within the speed limit
-
-
 _OUTLINED = "OUTLINED_FUNCTION_"  # llvm/lib/CodeGen/MachineOutliner.cpp
 
 
@@ -172,7 +170,8 @@ class _Chosen:
             if "no-minsize" in variant and self.now.outlined:
                 continue  # the outliner leaves such a function alone: what it saves depends on all others
             found += self._choices(variant)
-        self._take(choose(found, self.room))
+        if chosen := choose(found, self.room):
+            self._take(chosen)
 
     def run_passes(self) -> None:
         """Run each pass at the functions that it makes smaller, if the module becomes smaller, too."""
@@ -187,7 +186,6 @@ class _Chosen:
                 continue
             before = self.module.clone(), self.now, self.changes
             self._take(chosen)
-            self.now = self._made(self.module)
             slower = slowdown(_slower(self.now, self.reference), self.now.times)
             if self.now.loaded_bytes >= before[1].loaded_bytes or slower > _limit(self.request):
                 self.module, self.now, self.changes = before
@@ -196,6 +194,7 @@ class _Chosen:
         changes = tuple((action, one.function) for one in chosen for action in one.variant)
         _repeat(self.module, changes, self.request.level)
         self.changes += changes
+        self.now = self._made(self.module)
 
     def _choices(self, variant: Trace) -> list[Choice]:
         """Return the functions where a variant saves bytes, within the limit on the expected run time."""

@@ -25,8 +25,9 @@ from burnish.cc.requests import KeptReference
 PLUGIN = Path(_native.__file__).with_name("_link_plugin.so")
 _UNDEFINED = 2  # LDPK_UNDEF
 _END = "end"  # the last line of the answers
-# The output is not a program, or GCC itself makes code while it links.
-_UNLINKED = ("-r", "-Wl,-r", "-Wl,--relocatable", "-flto", "-shared")
+# The output is not a program, GCC itself makes code while it links, or references are for other definitions
+# than their names say, which a module of the units does not know.
+_UNLINKED = ("-r", "-Wl,-r", "-Wl,--relocatable", "-flto", "-shared", "-Wl,--wrap", "-Wl,-wrap")
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,12 @@ def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
                 began = build.compiled.clock.now()
             except (KeptReference, ValueError, InputError) as why:
                 yield kept(job, f"the object has no unit: {why}"), output
-    linker = GnuLink.of(plan.jobs[-1].command) if plan.gnu and plan.links else link_job_of(plan.jobs)
+    try:
+        linker = GnuLink.of(plan.jobs[-1].command) if plan.gnu and plan.links else link_job_of(plan.jobs)
+    except KeptReference as why:
+        job = plan.jobs[-1]
+        yield Outcome(_source(0), "", job.command, reason=str(why)), job.output_path
+        return
     if linker and linker.output in written and not (refused and len(plan.compilations) == 1):
         yield _link(build, linker), linker.output
 
