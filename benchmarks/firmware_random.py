@@ -1,4 +1,4 @@
-"""Random programs for microcontrollers: gcc's output, and that of the programs that burnish makes of them.
+"""Random programs for microcontrollers: the output of gcc's build, compared with those of burnish's builds.
 
     python benchmarks/firmware_random.py [--programs 200] [--first 0] [--machines cortex-m4 rv32imc]
                                          [--budget "20 evaluations"] [--jobs 2] [--out FOLDER]
@@ -97,7 +97,7 @@ def build(made: Path, machine: str, own: Sequence[str]) -> Path:
 
 
 def output(machine: str, program: Path) -> bytes | None:
-    """Return what a program prints in QEMU; None if it does not end in time."""
+    """Return the output of a program in QEMU; None if it does not end in time."""
     command = [*BOARDS[machine].qemu, "-nographic", "-kernel", str(program)]
     try:
         done = subprocess.run(
@@ -109,7 +109,7 @@ def output(machine: str, program: Path) -> bytes | None:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many programs of each machine came to what, as Markdown."""
+    """Return the numbers of programs by machine, way to build and outcome, as Markdown."""
     lines = ["| machine | built by | programs | smaller, same output | gcc's own | left out | differs |"]
     lines.append("|---" * 7 + "|")
     for machine in dict.fromkeys(row["machine"] for row in rows):
