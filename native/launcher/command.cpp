@@ -78,6 +78,13 @@ bool is_native(std::string_view target) {
 #endif
 }
 
+// The name of a link to this program after "burnish-"; empty: it is another name.
+std::string_view without_prefix(std::string_view program) {
+  constexpr std::string_view own = "burnish-";
+  auto name = program.substr(program.rfind('/') + 1);
+  return name.starts_with(own) ? name.substr(own.size()) : std::string_view();
+}
+
 // Says whether a word names a GNU compiler with its machine: riscv64-unknown-elf-g++-12, not gcc.
 bool is_gnu_compiler(std::string_view word) {
   auto name = word.substr(word.rfind('/') + 1);
@@ -178,13 +185,17 @@ bool starts_with_any(std::string_view word, const std::vector<std::string_view> 
 }
 
 std::string gnu_compiler_of(std::string_view program) {
-  auto name = program.substr(program.rfind('/') + 1);
-  constexpr std::string_view own = "burnish-";
-  bool has = name.starts_with(own) && is_gnu_compiler(name.substr(own.size()));
-  return has ? std::string(name.substr(own.size())) : "";
+  auto name = without_prefix(program);
+  return is_gnu_compiler(name) ? std::string(name) : "";
 }
 
-Command read_command(bool cxx, const Words &arguments, std::string gnu) {
+std::string target_of(std::string_view program) {
+  auto name = without_prefix(program);
+  auto end = name.rfind("-clang");
+  return end == name.npos ? "" : std::string(name.substr(0, end));
+}
+
+Command read_command(bool cxx, const Words &arguments, std::string gnu, const std::string &target) {
   Command command;
   command.cxx = cxx;
   command.gnu = gnu;
@@ -199,6 +210,8 @@ Command read_command(bool cxx, const Words &arguments, std::string gnu) {
     command.gnu = command.rest[0];
     command.rest.erase(command.rest.begin());
   }
+  if (!target.empty())
+    command.rest.insert(command.rest.begin(), "--target=" + target);
   if (!command.gnu.empty()) {
     command.cxx |= command.gnu.find("++") != command.gnu.npos;
     command.position_independent = false;

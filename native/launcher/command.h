@@ -40,11 +40,16 @@ struct Command {
 };
 
 // Takes what follows the program's name. A command that is not understood whole is Way::Ask. If `gnu` is empty, the
-// first word that is not burnish's own may name a GNU compiler: arm-none-eabi-gcc, or a path.
-Command read_command(bool cxx, const Words &arguments, std::string gnu = "");
+// first word that is not burnish's own may name a GNU compiler: arm-none-eabi-gcc, or a path. A `target` is the first
+// of clang's arguments.
+Command read_command(bool cxx, const Words &arguments, std::string gnu = "", const std::string &target = "");
 
 // Returns the GNU compiler that a program's name has after "burnish-"; empty: it has none.
 std::string gnu_compiler_of(std::string_view program);
+
+// Returns the target that a program's name has between "burnish-" and "-clang", as clang's own links have one; empty:
+// none.
+std::string target_of(std::string_view program);
 
 // Says whether a file is assembly, by its name.
 bool is_assembly(std::string_view source);

@@ -3,14 +3,6 @@
 // A build calls its compiler thousands of times, mostly for what burnish has nothing to do with: configure scripts,
 // preprocessing, linking, speed levels. All that is decided here, in a millisecond; Python starts for the rest.
 
-#if defined(__x86_64__) || defined(__i386__)
-#define NATIVE "x86"
-#elif defined(__aarch64__)
-#define NATIVE "AArch64"
-#else
-#define NATIVE "this machine's processors"
-#endif
-
 #include "child.h"
 #include "command.h"
 #include "libraries.h"
@@ -105,6 +97,14 @@ int ask(const Tools &tools, const Command &command, const Words &arguments) {
   try_to_become(program, words);
   say_not_started(command, program, 127);
   return become(tools.clang, arguments);
+}
+
+// Have burnish make what clang's package has no back end for.
+int cross(const Tools &tools, const Command &command, const Words &arguments) {
+  if (!command.alone)
+    if (auto code = served(tools.folder, words_of(tools, command, {"--launched"}, arguments)))
+      return *code;
+  return ask(tools, command, arguments);
 }
 
 // Have burnish improve what clang wrote, which stands whatever comes of that.
@@ -244,7 +244,7 @@ int start(const std::string &program, const Words &given) {
   bool cxx = program.ends_with("++");
   if (!given.empty() && given[0] == "--print-library-options")
     return print_library_options(cxx, Words(given.begin() + 1, given.end()));
-  auto command = read_command(cxx, given, gnu_compiler_of(program));
+  auto command = read_command(cxx, given, gnu_compiler_of(program), target_of(program));
   if (!command.gnu.empty())
     return start_gnu(command);
   Tools tools;
@@ -265,16 +265,8 @@ int start(const std::string &program, const Words &given) {
   tools.libraries = find_libraries(command, tools.clang);
   auto arguments = tools.libraries.arguments;
   arguments.insert(arguments.end(), command.rest.begin(), command.rest.end());
-  if (!command.foreign.empty()) {
-    auto [code, signal, seconds] = run(tools.clang, arguments);
-    if (signal)
-      die_of(signal);
-    if (code)
-      std::fprintf(stderr,
-                   "burnish %s: %s: the clang and the LLVM that come with burnish make code for " NATIVE " alone\n",
-                   called(command), command.foreign.c_str());
-    return code;
-  }
+  if (!command.foreign.empty())
+    return cross(tools, command, arguments);
   switch (command.way) {
   case Way::Clang: return become(tools.clang, arguments);
   case Way::Ask: return ask(tools, command, arguments);

@@ -50,7 +50,6 @@ UNTOUCHED = {
     "coverage": "-Oz -c sum.c --coverage",
     "profile": "-Oz -c sum.c -fprofile-generate",
     "LLVM option": "-Oz -c sum.c -mllvm -inline-threshold=0",
-    "another target": "-Oz -c sum.c --target=riscv64-linux-gnu",
     "separate debug information": "-Oz -c sum.c -g -gsplit-dwarf -fdebug-compilation-dir=.",
     "stack usage": "-Oz -c sum.c -fstack-usage",
     "help of clang": "-- --help",

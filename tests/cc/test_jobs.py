@@ -90,12 +90,13 @@ def test_the_documentation_has_what_is_refused() -> None:
     assert table() in page.read_text(), "write burnish.cc.refusals.table() into docs/drop_in.md"
 
 
-def test_another_target_is_refused() -> None:
-    other = ClangJob((*COMPILE[:2], "-triple", "riscv64-unknown-linux-gnu", *COMPILE[2:]))
-    why = refusal(other, every_level=True)
-    assert (
-        why == f"the target is riscv64-unknown-linux-gnu: the drop-in compilers optimize for {NATIVE} alone"
-    )
+def test_a_target_is_another_machines() -> None:
+    def plan(triple: str) -> ClangJobs:
+        return ClangJobs((ClangJob((*COMPILE[:2], "-triple", triple, *COMPILE[2:])),), "23")
+
+    assert plan("riscv64-unknown-linux-gnu").is_cross
+    assert not plan("x86_64-unknown-linux-gnu" if NATIVE == "x86" else "aarch64-linux-gnu").is_cross
+    assert ClangJobs((ClangJob(("/bin/wasm-ld", "a.o", "-o", "a.wasm")),), "23").is_cross
 
 
 def test_size_levels_are_not_refused() -> None:

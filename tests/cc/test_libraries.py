@@ -103,15 +103,6 @@ def test_help_says_which(tmp_path: Path) -> None:
     assert "The C++ library, unless" in build(tmp_path, "c++", "--help").stdout
 
 
-def test_another_target_is_answered_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "a.c").write_text("int a;\n")
-    for option in (["--target=riscv64-linux-gnu"], ["-target", "riscv64-linux-gnu"]):
-        done = build(tmp_path, "cc", *option, "-c", "a.c")
-        assert done.returncode == 1
-        (line,) = [line for line in done.stderr.splitlines() if line.startswith("burnish cc: ")]
-        assert "riscv64-linux-gnu: the clang and the LLVM that come with burnish make code for" in line
-
-
 def test_the_first_command_of_a_new_environment_finds_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

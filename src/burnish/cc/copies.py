@@ -43,13 +43,8 @@ class GroupChange:
     elsewhere: int  # bytes of its missing groups: a program loads them if another object has them
 
 
-def change_of_groups(before: bytes, after: bytes) -> GroupChange:
-    """Compare clang's object with another one of the same source.
-
-    Raises:
-        ValueError: one of them is not an object.
-    """
-    old, new = group_bytes(before), group_bytes(after)
+def change_of_groups(old: Mapping[str, int], new: Mapping[str, int]) -> GroupChange:
+    """Compare the groups of clang's object with those of another one of the same source: see group_bytes."""
     saved = {group: old.get(group, 0) - new.get(group, 0) for group in sorted(old.keys() | new.keys())}
     return GroupChange(
         {group: size for group, size in saved.items() if size},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import Outcome, level_of_passes
+from burnish.cc.own_trials import BackEndTrials
 from burnish.cc.requests import Attempt, KeptReference
 
 OF_COMPILERS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
@@ -16,14 +16,8 @@ _STACK = b".note.GNU-stack"  # a linker that finds it in one object misses it in
 _RESERVED = "__"  # begins the names of libgcc's functions
 
 
-class ForeignTrials(ObjectTrials):
-    """Trials whose reference is another compiler's object; the first one is clang's pipeline alone.
-
-    Attributes:
-        code: The last attempt's object, as the back end wrote it.
-    """
-
-    code = b""
+class ForeignTrials(BackEndTrials):
+    """Trials whose reference is another compiler's object; the first one is clang's pipeline alone."""
 
     def try_own(self) -> None:
         """Take the object of clang's own passes at the job's level."""
@@ -45,17 +39,9 @@ class ForeignTrials(ObjectTrials):
         """See Trials."""
         return separated(super().finished(found), self.job.command)
 
-    def take(self, attempt: Attempt) -> None:
-        """See Trials; the code is burnish's, since clang's package has no back end for the machine."""
-
-        def emitted() -> bytes:
-            from burnish.cc.machine_code import emit
-
-            return emit(attempt.bitcode, self.job)
-
-        self.code = attempt.code if attempt.code is not None else self.guard.step(emitted)
-        code = self.code if has_stack_note(self.reference.read_bytes()) else without_stack_note(self.code)
-        super().take(replace(attempt, code=code))
+    def adapted(self, code: bytes) -> bytes:
+        """See BackEndTrials."""
+        return code if has_stack_note(self.reference.read_bytes()) else without_stack_note(code)
 
     def generated(self) -> tuple[Attempt, bytes]:
         """See Trials.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
+from burnish.cc.own_trials import Own, OwnTrials
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference, Request
 
@@ -27,6 +28,28 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
     at run time. Inline functions that only clang's object defines still count as loaded, because a linker
     may keep another object's copies.
     """
+    return _improved(
+        build, job, reference, lambda guard: _trials(build, job.silenced(), reference, guard), workspace
+    )
+
+
+def improve_own(build: Build, job: ClangJob, own: Own, workspace: Path) -> Outcome:
+    """Try to make a smaller object than burnish made by a job for another machine; see improve."""
+    reference = workspace / "own.o"
+    reference.write_bytes(own.code)
+    return _improved(
+        build,
+        job,
+        reference,
+        lambda guard: OwnTrials(own, job.silenced(), reference, build.optimizer, guard),
+        workspace,
+    )
+
+
+def _improved(
+    build: Build, job: ClangJob, reference: Path, trials_in: Callable[[Guard], ObjectTrials], workspace: Path
+) -> Outcome:
+    """Search within the build's budget; `trials_in` makes the trials for a guard."""
     clock = build.compiled.clock
     start = clock.now()
     before = sizes_of(reference, job)
@@ -42,8 +65,7 @@ def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
             request = replace(request, patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE))
         guard = build.guard(workspace=workspace)
         try:
-            trials = _trials(build, job.silenced(), reference, guard)
-            outcome = _searched(trials, request, outcome)
+            outcome = _searched(trials_in(guard), request, outcome)
         except KeptReference as why:
             outcome = replace(outcome, reason=str(why))
         except Exception as error:  # burnish's boundary: its errors never make a build fail

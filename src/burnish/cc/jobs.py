@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.llvm.toolchain import is_native
+
 # clang quotes every argument and escapes ", \ and $ (llvm/lib/Support/Program.cpp, printArg). An argument may
 # contain a line break, so the text cannot be read line by line.
 _ARGUMENT = r'"(?:[^"\\]|\\.)*"'
@@ -16,6 +18,7 @@ _JOB = re.compile(rf"^ {_ARGUMENT}(?: {_ARGUMENT})*$", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(_ARGUMENT, re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _VERSION = re.compile(r"clang version (\S+)")
+_WARNING = re.compile(r"^\S+: warning: .*\n", re.MULTILINE)
 
 _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)")
 
@@ -43,6 +46,12 @@ class ClangJob:
     def compiles(self) -> bool:
         """Return whether the job makes an object of a source file."""
         return self.command[1:2] == ("-cc1",) and "-emit-obj" in self.command and self.output is not None
+
+    @property
+    def makes_code(self) -> bool:
+        """Return whether the job makes an object or assembly of a source file."""
+        makes = {"-emit-obj", "-S"}.intersection(self.command)
+        return self.command[1:2] == ("-cc1",) and bool(makes) and self.output is not None
 
     @property
     def is_assembler(self) -> bool:
@@ -116,8 +125,8 @@ class ClangJob:
         return ClangJob((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
 
     def instead(self, words: Sequence[str], output: Path, bitcode: Path | None = None) -> ClangJob:
-        """Return the job with other words for -emit-obj, another output, and perhaps bitcode as its input."""
-        at = self.command.index("-emit-obj")
+        """Return the job with other words for -emit-obj or -S, another output, and perhaps bitcode as its input."""
+        at = next(i for i, word in enumerate(self.command) if word in ("-emit-obj", "-S"))
         job = ClangJob((*self.command[:at], *words, *self.command[at + 1 :])).with_output(output)
         if not bitcode:
             return job
@@ -168,6 +177,7 @@ class ClangJobs:
     jobs: tuple[ClangJob, ...]
     version: str  # of clang
     gnu: str = ""  # the GNU compiler that makes the objects in clang's place, with its version
+    warnings: str = ""  # of the driver, about the command's words; clang prints them before it runs the jobs
 
     @property
     def compiler(self) -> str:
@@ -191,6 +201,16 @@ class ClangJobs:
         while source in made and made[source] != source:
             source = made[source]
         return ClangJob((*job.command[:-1], source))
+
+    @property
+    def is_cross(self) -> bool:
+        """Return whether clang's package alone cannot run the jobs: code for another machine, WebAssembly."""
+        if self.gnu or not self.jobs:
+            return False
+        if Path(self.jobs[-1].command[0]).name == "wasm-ld":
+            return True
+        triples = [job.value("-triple") for job in self.jobs if job.belongs_to_clang]
+        return any(triple and not is_native(triple) for triple in triples)
 
     @property
     def outputs(self) -> frozenset[Path]:
@@ -232,7 +252,8 @@ def parse_plan(text: str) -> ClangJobs | None:
     )
     if not jobs or any(argument.startswith("@") for job in jobs for argument in job.command):
         return None
-    return ClangJobs(jobs, version.group(1) if version else "unknown")
+    warnings = "".join(_WARNING.findall(text))
+    return ClangJobs(jobs, version.group(1) if version else "unknown", warnings=warnings)
 
 
 def _expanded(arguments: Sequence[str]) -> Iterator[str]:

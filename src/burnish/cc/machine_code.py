@@ -136,7 +136,7 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
 
 
 def emit(bitcode: bytes, job: ClangJob) -> bytes:
-    """Return the object that burnish's back end makes of a module, with the options of a `clang -cc1` line.
+    """Return the object, or the assembly, that a `clang -cc1` line asks for, by burnish's back end.
 
     Raises:
         KeptReference: burnish's back end does not have these options.
@@ -145,6 +145,7 @@ def emit(bitcode: bytes, job: ClangJob) -> bytes:
     if (back_end := back_end_of(job)) is None:
         raise KeptReference("burnish's back end does not take all of clang's options")
     back_end.level = level_of_passes(job.level)
+    back_end.assembly = not job.compiles
     try:
         return _native.Module(bitcode, "module").emit_object(back_end)
     except _native.FatalError as error:

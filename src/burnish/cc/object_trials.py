@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc.copies import change_of_groups
+from burnish.cc.copies import change_of_groups, group_bytes
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Outcome, Sizes
 from burnish.cc.requests import Attempt, KeptReference, Optimizer
 from burnish.cc.trials import Trials
+
+Symbol = tuple[str, bool, int]
+"""A symbol that other objects may rely on: its name, whether it is weak, and its visibility."""
 
 _GLOBAL, _WEAK = 1, 2  # bindings of symbols: STB_*
 _INTERNAL, _HIDDEN = 1, 2  # visibilities: STV_*
@@ -46,7 +49,7 @@ class ObjectTrials(Trials):
         if self.best:
             return self.best, self.better.read_bytes()
         assert self.own is not None
-        return Attempt(self._clangs_module(), (), 0), self.own
+        return Attempt(self.clangs_module(), (), 0), self.own
 
     def compared(self, outcome: Outcome, objective: str) -> Outcome:
         """Return the outcome with the best object, compared with clang's.
@@ -56,11 +59,11 @@ class ObjectTrials(Trials):
         """
         if not self.best:
             raise KeptReference("; ".join(self.reasons))
-        _same_symbols(self.reference, self.better)
+        _check_symbols(*self.symbols())
         before, after = (Sizes.of_object(path, self.job) for path in (self.reference, self.better))
         if after.loaded_bytes > before.loaded_bytes:
             raise KeptReference("what was found loads more bytes")
-        groups = change_of_groups(self.reference.read_bytes(), self.better.read_bytes())
+        groups = change_of_groups(*self.groups())
         if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
             raise KeptReference(
                 "what was found loads more bytes beside objects with the same inline functions"
@@ -79,7 +82,7 @@ class ObjectTrials(Trials):
 
     def _fewer_instructions(self, best: Attempt) -> None:
         """Raise KeptReference unless the best module has fewer IR instructions than clang's own."""
-        own = self._clangs_module()
+        own = self.clangs_module()
 
         def count() -> list[int]:
             from burnish import _native
@@ -92,7 +95,16 @@ class ObjectTrials(Trials):
                 f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}"
             )
 
-    def _clangs_module(self) -> bytes:
+    def symbols(self) -> tuple[frozenset[Symbol], frozenset[Symbol]]:
+        """Return the symbols that clang's object and the best one offer to other objects."""
+        return offered_symbols(self.reference.read_bytes()), offered_symbols(self.better.read_bytes())
+
+    def groups(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return the bytes of each COMDAT group in clang's object, and in the best one."""
+        return group_bytes(self.reference.read_bytes()), group_bytes(self.better.read_bytes())
+
+    def clangs_module(self) -> bytes:
+        """Return the module after clang's own passes."""
         path = self.guard.workspace / "clang.bc"
         self.guard.run(self.job.clang_bitcode(path).command)
         return path.read_bytes()
@@ -109,8 +121,8 @@ def in_groups(bitcode: bytes) -> bytes:
     return module.bitcode() if module.join_groups() else bitcode
 
 
-def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
-    """Return (name, weak, visibility) of the symbols of an object that other objects may rely on.
+def offered_symbols(elf: bytes) -> frozenset[Symbol]:
+    """Return the symbols of an object that other objects may rely on.
 
     Internal visibility is that of hidden symbols, as in clang's objects; GCC's tell them apart.
     These are all definitions that are not local, except weak ones in a COMDAT group: inline functions and
@@ -133,9 +145,9 @@ def offered_symbols(elf: bytes) -> frozenset[tuple[str, bool, int]]:
     )
 
 
-def _same_symbols(reference: Path, better: Path) -> None:
-    """Raise KeptReference if the two objects do not offer the same symbols to other objects."""
-    change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
+def _check_symbols(reference: frozenset[Symbol], better: frozenset[Symbol]) -> None:
+    """Raise KeptReference if two objects do not offer the same symbols to other objects."""
+    change = reference ^ better
     if change:
         name, _, _ = min(change)
         raise KeptReference(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")

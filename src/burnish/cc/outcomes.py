@@ -141,7 +141,7 @@ class Build:
     def refusal(self, job: ClangJob) -> str | None:
         """Return why burnish leaves the compilation to clang; None if it does not."""
         every_level = self.options.objective is not None
-        return refusal(job, every_level=every_level, foreign=bool(self.plan.gnu))
+        return refusal(job, every_level=every_level)
 
     def guard(self, clang_seconds: float | None = None, workspace: Path | None = None) -> Guard:
         """Return a guard for a compilation that took clang so many seconds; the default is the command."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 from burnish.cc.jobs import ClangJob
-from burnish.llvm.toolchain import NATIVE, is_native
 
 ASSEMBLY = "assembly has no passes to choose"  # the same text as in native/launcher/main.cpp
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
@@ -86,11 +85,10 @@ _PREFIXES = {
 }
 
 
-def refusal(job: ClangJob, *, every_level: bool, foreign: bool = False) -> str | None:
+def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     """Return why burnish leaves a compilation to clang; None if it does not.
 
     `every_level` is true if the user gave an objective, for all levels; else only -Os and -Oz imply one.
-    `foreign` is true if another compiler makes the object for another machine, so that clang need not.
     """
     if job.is_assembler and job.source.endswith((".s", ".S", ".sx")):
         return ASSEMBLY
@@ -106,12 +104,7 @@ def refusal(job: ClangJob, *, every_level: bool, foreign: bool = False) -> str |
         return f"-{job.level} is a level that burnish does not know"
     if not every_level and job.level not in SIZE_LEVELS:
         return f"-{job.level}: no objective for speed yet; --objective loaded-bytes makes every level smaller"
-    missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
-    if missing:
-        return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
-    if not foreign and (triple := job.value("-triple")) and not is_native(triple):
-        return f"the target is {triple}: the drop-in compilers optimize for {NATIVE} alone"
-    return _refused_option(job)
+    return refused_option(job)
 
 
 def too_small(text_bytes: int | None, *, program: bool = False) -> str | None:
@@ -138,12 +131,15 @@ def table() -> str:
         f"| assembly | {ASSEMBLY} |",
         "| a source of a precompiled header | it has no code |",
         "| a program on standard input | it can be read only once |",
-        "| a target other than this machine's | there is no clang for it here; name its GNU compiler |",
     ]
     return "\n".join(["| option of clang -cc1 | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 
 
-def _refused_option(job: ClangJob) -> str | None:
+def refused_option(job: ClangJob) -> str | None:
+    """Return the option for which a compilation needs clang's own passes, and why; None if there is none."""
+    missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
+    if missing:
+        return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
     for argument, value in itertools.pairwise([*job.command[2:], ""]):
         if argument == "-mllvm" and not _is_code_generation(value):
             return f"-mllvm {value.partition('=')[0]}: {NOT_CODE_GENERATION}"

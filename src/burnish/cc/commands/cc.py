@@ -120,9 +120,14 @@ def compile_and_improve(
     plan = make_plan(compiler, arguments) if not options.gnu else _gnu_plan(options, arguments)
     compiled, code = options.compiled, 0
     if not compiled and (
-        plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links))
+        plan is None
+        or not (
+            plan.compilations or plan.left_alone or plan.is_cross or (options.whole_program and plan.links)
+        )
     ):
         processes.replace_by([compiler, *arguments])
+    if plan and plan.is_cross:
+        return _cross(plan, options, optimizer)
     try:
         with processes.signals_raise():
             if plan and not compiled:
@@ -134,6 +139,23 @@ def compile_and_improve(
                 compiled = Compiled(ended - start, ended, frozenset(written))
             if plan and compiled and code == 0:
                 _improve(plan, compiled, options, optimizer)
+    except processes.Interrupted as interrupted:
+        code = -interrupted.signum
+    return code if code >= 0 else processes.die_of(-code)
+
+
+def _cross(plan: ClangJobs, options: DriverOptions, optimizer: Optimizer) -> int:
+    """Run a command for another machine by burnish's own back end; return the exit code."""
+    from burnish.cc import cross
+
+    code = 0
+    try:
+        with processes.signals_raise():
+            for found in cross.run(plan, options, optimizer):
+                if isinstance(found, int):
+                    code = code or found
+                else:
+                    _log(plan, options, [found])
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)

@@ -1,0 +1,206 @@
+"""Commands for machines that clang's package has no back end for: burnish's own makes their objects.
+
+clang's front end reads the source and reports its errors. LLVM's passes at the command's level and burnish's
+back end make the object that the search has to beat. The linkers of clang's package link for all machines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.cc import processes
+from burnish.cc.improve import improve_own
+from burnish.cc.isolation import Guard
+from burnish.cc.jobs import ClangJob, ClangJobs
+from burnish.cc.outcomes import Build, Outcome, level_of_passes, passed_through
+from burnish.cc.own_trials import Own
+from burnish.cc.refusals import refused_option
+from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
+from burnish.core.clock import PROCESSORS
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+
+LONGEST_SECONDS = 24 * 3600.0  # wall time of the passes and the back end, without which there is no object
+ROOT = Path("/")
+BUILTINS = re.compile(r"libclang_rt\.builtins(-\w+)?\.a$")
+# The back end writes this section of WebAssembly itself, by the CPU that the command names.
+FEATURES = re.compile(
+    rb"^\s*\.section\s+\.custom_section\.target_features\b.*?(?=^\s*\.section\b|\Z)", re.M | re.S
+)
+OF_SYSTEM = ("usr/lib/llvm-*/lib/clang/*/lib/wasi", "usr/lib/clang/*/lib/wasi")  # Debian's, Fedora's
+
+
+@dataclass(frozen=True)
+class CrossCommand:
+    """A command, and burnish's options for it.
+
+    Attributes:
+        workspace: The folder for temporary files.
+    """
+
+    plan: ClangJobs
+    options: DriverOptions
+    optimizer: Optimizer
+    workspace: Path
+
+    def run(self) -> Iterator[tuple[Outcome, Path] | int]:
+        """Run the jobs in order; yield the outcomes of compilations, and exit codes that are not 0.
+
+        As clang, go on after a failure with the jobs that do not read its output.
+        """
+        sys.stderr.write(self.plan.warnings)
+        failed: set[str | None] = set()
+        try:
+            for number, job in enumerate(self.plan.jobs):
+                if failed.intersection(job.command):
+                    failed.add(job.output)
+                    continue
+                folder = self.workspace / str(number)
+                folder.mkdir()
+                found = self._run(job, folder)
+                if isinstance(found, Outcome):
+                    last = job if self.plan.reader(job) is None else self.plan.jobs[-1]
+                    yield found, last.output_path
+                elif found:
+                    failed.add(job.output)
+                    yield found
+        finally:
+            for job in self.plan.jobs:
+                if job.output and self.plan.reader(job) is not None:
+                    job.output_path.unlink(missing_ok=True)
+
+    def _run(self, job: ClangJob, folder: Path) -> Outcome | int:
+        """Run a job; return the outcome of a compilation to an object, otherwise the exit code."""
+        try:
+            if job.makes_code:
+                return self._compile(job, folder)
+            if job.is_assembler:
+                _write(job, _guard(folder).step(lambda: _assembled(job)))
+                return 0
+        except (KeptReference, InputError, OSError) as why:
+            sys.stderr.write(f"burnish cc: {job.source}: {why}\n")
+            return 1
+        return processes.run((job if job.belongs_to_clang else with_builtins(job)).command)
+
+    def _compile(self, job: ClangJob, folder: Path) -> Outcome | int:
+        """Make the object of a compilation, then a smaller one; return the outcome, or clang's exit code."""
+        start = PROCESSORS.now()
+        front = folder / "front.bc"
+        as_is = refused_option(job) or ("-O0: there are no passes to choose" if job.level == "O0" else None)
+        if code := processes.run((job.clang_bitcode(front) if as_is else job.front_end(front)).command):
+            return code
+        before = front.read_bytes()
+        after, code_made = _guard(folder).step(lambda: _made(before, job, passes=not as_is))
+        _write(job, code_made)
+        ended = PROCESSORS.now()
+        if not job.compiles:  # but makes assembly
+            return 0
+        one = replace(self.plan, jobs=(job,))
+        compiled = Compiled(ended - start, ended, frozenset())
+        build = Build(one, compiled, self.options, self.optimizer, folder)
+        if why := as_is or build.refusal(job):
+            return passed_through(job, why, job.output_path)
+        outcome = improve_own(build, job, Own(before, after, code_made), folder)
+        if outcome.better:
+            _write(job, outcome.better.read_bytes())
+        return outcome
+
+
+def run(
+    plan: ClangJobs, options: DriverOptions, optimizer: Optimizer
+) -> Iterator[tuple[Outcome, Path] | int]:
+    """Run a command for another machine; see CrossCommand.run.
+
+    Raises:
+        InputError: burnish has no such way to build for the machine.
+    """
+    if options.whole_program:
+        raise InputError(
+            "--whole-program: for another machine, name its GNU compiler: burnish-cc --whole-program "
+            "arm-none-eabi-gcc"
+        )
+    with tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
+        yield from CrossCommand(plan, options, optimizer, Path(workspace)).run()
+
+
+def with_builtins(link: ClangJob) -> ClangJob:
+    """Return a link with the system's library of compiler functions for WebAssembly.
+
+    clang names it in its own folder, where its package has none. The newest of the system's clangs counts;
+    without one, the linker names the functions that the program lacks.
+    """
+    words: list[str] = []
+    for word in link.command:
+        if BUILTINS.search(word) and not Path(word).exists():
+            found = [path for folder in OF_SYSTEM for path in ROOT.glob(f"{folder}/*builtins-wasm32.a")]
+            words += [str(path) for path in sorted(found, key=_version)[-1:]]
+        else:
+            words.append(word)
+    return ClangJob(tuple(words))
+
+
+def _version(path: Path) -> list[int]:
+    """Return the version of the clang in whose folder a library is: lib/clang/14.0.6/lib/wasi/NAME."""
+    return [int(number) for number in re.findall(r"\d+", path.parents[2].name)]
+
+
+def _guard(folder: Path) -> Guard:
+    return Guard(folder, LONGEST_SECONDS, LONGEST_SECONDS)
+
+
+def _made(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, bytes]:
+    """Return a module after the passes of its level, and its object or assembly."""
+    from burnish import _native
+    from burnish.cc.machine_code import emit
+    from burnish.llvm.modules.origin import run_level
+
+    module = _native.Module(bitcode, job.source)
+    if passes:
+        run_level(module, level_of_passes(job.level))
+    after = module.bitcode()
+    return after, emit(after, job)
+
+
+def _assembled(job: ClangJob) -> bytes:
+    """Return the object of a file of assembly: a module that has nothing else.
+
+    What the machine is, is an attribute of functions; this module's only one has no code.
+    """
+    from burnish import _native
+
+    triple, cpu = job.value("-triple"), job.value("-target-cpu") or ""
+    pairs = itertools.pairwise(job.command)
+    features = ",".join(value for word, value in pairs if word == "-target-feature")
+    text = FEATURES.sub(b"", Path(job.source).read_bytes())
+    lines = "".join(f'module asm "{_escaped(line)}"\n' for line in text.splitlines())
+    attributes = f'"target-cpu"="{cpu}" "target-features"="{features}"'
+    abi = job.value("-target-abi")
+    flag = f'!llvm.module.flags = !{{!0}}\n!0 = !{{i32 1, !"target-abi", !"{abi}"}}\n' if abi else ""
+    machine = f"define available_externally void @machine() {attributes} {{ ret void }}\n"
+    module = _native.Module(f'target triple = "{triple}"\n{lines}{machine}{flag}'.encode(), job.source)
+    try:
+        return module.emit_object("O0")
+    except _native.FatalError as error:
+        raise KeptReference(str(error)) from None
+
+
+def _escaped(line: bytes) -> str:
+    """Return a line of assembly as it is written in LLVM's text."""
+    return "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in line)
+
+
+def _write(job: ClangJob, content: bytes) -> None:
+    """Write a job's output, which may be /dev/null or the standard output."""
+    path = job.output_path
+    if job.output == "-":
+        sys.stdout.buffer.write(content)
+    elif path.exists() and not path.is_file():
+        path.write_bytes(content)
+    else:
+        write_atomically(path, content)

@@ -1,0 +1,100 @@
+"""Trials whose objects are by burnish's back end, for machines that clang's package has none for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from burnish.cc.isolation import Guard
+from burnish.cc.jobs import ClangJob
+from burnish.cc.object_trials import ObjectTrials, Symbol
+from burnish.cc.requests import Attempt, Optimizer
+
+_ELF = b"\x7fELF"
+_DEFINED, _WEAK = (0, 1, 4), 1  # kinds of symbols, as native/units.h has them
+
+
+@dataclass(frozen=True)
+class Own:
+    """A module, and what burnish makes of it without a search."""
+
+    front: bytes = field(repr=False)  # bitcode before any pass
+    after: bytes = field(repr=False)  # bitcode after the passes of its level
+    code: bytes = field(repr=False)  # its object
+
+
+class BackEndTrials(ObjectTrials):
+    """Trials whose code generation is burnish's.
+
+    Attributes:
+        code: The last attempt's object, as the back end wrote it.
+    """
+
+    code = b""
+
+    def take(self, attempt: Attempt) -> None:
+        """See Trials."""
+
+        def emitted() -> bytes:
+            from burnish.cc.machine_code import emit
+
+            return emit(attempt.bitcode, self.job)
+
+        self.code = attempt.code if attempt.code is not None else self.guard.step(emitted)
+        super().take(replace(attempt, code=self.adapted(self.code)))
+
+    def adapted(self, code: bytes) -> bytes:
+        """Return an object as it is written to the file."""
+        return code
+
+
+class OwnTrials(BackEndTrials):
+    """Trials whose reference is burnish's own, too: the object after the passes of its level."""
+
+    def __init__(self, own: Own, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard) -> None:
+        super().__init__(own.front, job, reference, optimizer, guard)
+        self.after = own.after
+        self.is_elf = own.code.startswith(_ELF)
+
+    def finished(self, found: Attempt) -> Attempt:
+        """See Trials; only linkers of ELF objects drop a group with its local functions."""
+        return super().finished(found) if self.is_elf else found
+
+    def clangs_module(self) -> bytes:
+        """See ObjectTrials."""
+        return self.after
+
+    def symbols(self) -> tuple[frozenset[Symbol], frozenset[Symbol]]:
+        """See ObjectTrials; the symbols of other objects than ELF's are those of their modules."""
+        if self.is_elf or not self.best:
+            return super().symbols()
+        return _offered(self.after), _offered(self.best.bitcode)
+
+    def groups(self) -> tuple[dict[str, int], dict[str, int]]:
+        """See ObjectTrials."""
+        if self.is_elf or not self.best:
+            return super().groups()
+        return _group_bytes(self.after, self.reference), _group_bytes(self.best.bitcode, self.better)
+
+
+def _offered(bitcode: bytes) -> frozenset[Symbol]:
+    """Return the symbols of a module as offered_symbols does those of an ELF object."""
+    from burnish import _native
+
+    return frozenset(
+        (symbol.name, symbol.kind == _WEAK, symbol.visibility)
+        for symbol in _native.unit_symbols(bitcode)
+        if symbol.kind in _DEFINED and not (symbol.kind == _WEAK and symbol.group)
+    )
+
+
+def _group_bytes(bitcode: bytes, file: Path) -> dict[str, int]:
+    """Return the loaded bytes of the functions of each COMDAT group of a module; `file` is its object."""
+    from burnish import _native
+
+    loaded = dict(_native.object_sizes(file.read_bytes(), True).functions_loaded)
+    found: dict[str, int] = {}
+    for symbol in _native.unit_symbols(bitcode):
+        if symbol.group and symbol.kind in _DEFINED:
+            found[symbol.group] = found.get(symbol.group, 0) + loaded.get(symbol.name, 0)
+    return found
