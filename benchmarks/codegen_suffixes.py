@@ -35,7 +35,8 @@ from burnish.policies import find as policies
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.search.stages import stage_after
-from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, PASSES, PRIORITIES
+from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, PRIORITIES
+from burnish.tasks.llvm_codegen.passes import PASSES
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED

@@ -1,13 +1,14 @@
-"""Sizes of firmware libraries for microcontrollers: gcc -Os, clang -Oz, and `burnish cc` before that gcc.
+"""Sizes of firmware libraries for other machines: gcc -Os, clang -Oz, and `burnish cc` before that gcc.
 
     python benchmarks/firmware.py [--budget 2s] [--largest 3] [--machines cortex-m4 rv32imc]
                                   [--libraries PATTERN ...] [--jobs 2] [--sources FOLDER] [--out FOLDER]
 
-Sources are Debian's (by apt, on Debian or Ubuntu), and so are the compilers and picolibc: gcc-arm-none-eabi,
-gcc-riscv64-unknown-elf, picolibc-arm-none-eabi, picolibc-riscv64-unknown-elf. Of each library, the largest
-files that gcc compiles are taken (--largest). Sizes are code, constants and initialised data, as in a linked
-program. --out, by default benchmarks/results/firmware, gets rows.jsonl, a row for each file and machine, and
-table.txt.
+Sources are Debian's (by apt, on Debian or Ubuntu), and so are the compilers and C libraries:
+gcc-arm-none-eabi, gcc-riscv64-unknown-elf, picolibc-arm-none-eabi, picolibc-riscv64-unknown-elf,
+gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, wasi-libc. Of each library, the largest files that the compiler
+compiles are taken (--largest). WebAssembly has no gcc: burnish is the compiler, and its own -Oz is clang's.
+Sizes are code, constants and initialised data, as in a linked program. --out, by default
+benchmarks/results/firmware, gets rows.jsonl, a row for each file and machine, and table.txt.
 """
 
 from __future__ import annotations
@@ -40,11 +41,14 @@ from burnish.llvm.toolchain import find_tool
 
 LIBRARIES = Path(__file__).resolve().with_suffix(".toml")
 HEADERS = LIBRARIES.with_suffix("")
-SECTIONS = ("-Os", "-w", "-ffunction-sections", "-fdata-sections", "--specs=picolibc.specs")
+SECTIONS = ("-Os", "-w", "-ffunction-sections", "-fdata-sections")
+PICOLIBC = "--specs=picolibc.specs"
 MACHINES = {
-    "cortex-m4": ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb"),
-    "cortex-m0plus": ("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb"),
-    "rv32imc": ("riscv64-unknown-elf-gcc", "-march=rv32imc", "-mabi=ilp32"),
+    "cortex-m4": ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", PICOLIBC),
+    "cortex-m0plus": ("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb", PICOLIBC),
+    "rv32imc": ("riscv64-unknown-elf-gcc", "-march=rv32imc", "-mabi=ilp32", PICOLIBC),
+    "aarch64": ("aarch64-linux-gnu-gcc",),
+    "wasm32": ("burnish-cc", "--target=wasm32-wasi", "--sysroot=/usr", "-Oz"),
 }
 
 
@@ -56,7 +60,12 @@ class Unit:
     folder: Path  # of the library's sources
     file: str
     words: tuple[str, ...]  # the compiler and its options
-    gcc: int
+    bytes: int  # by this compiler
+
+    @property
+    def has_gcc(self) -> bool:
+        """Return whether the compiler is GCC, not burnish."""
+        return self.words[0] != "burnish-cc"
 
 
 def main() -> None:
@@ -96,14 +105,22 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def largest(
     library: Mapping[str, Any], folder: Path, machine: str, options: argparse.Namespace
 ) -> list[Unit]:
-    """Return the largest of a library's files that gcc compiles."""
-    words = (*MACHINES[machine], *SECTIONS, *(flag.format(here=HEADERS) for flag in library.get("flags", ())))
+    """Return the largest of a library's files that the compiler compiles."""
+    words = (
+        *MACHINES[machine][:1],
+        *SECTIONS,
+        *MACHINES[machine][1:],
+        *(flag.format(here=HEADERS) for flag in library.get("flags", ())),
+    )
     files = sorted({path for pattern in library["files"] for path in folder.glob(pattern)})
 
     def compiled(path: Path) -> Unit | None:
         with tempfile.TemporaryDirectory() as made:
             target = Path(made) / "gcc.o"
             command = [*words, "-c", str(path.relative_to(folder)), "-o", str(target)]
+            if command[0] == "burnish-cc":
+                command[0] = find_launcher("burnish-cc")
+                command.append("-fno-unroll-loops")  # so there is no search
             if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
                 return None
             size = loaded(target)
@@ -111,21 +128,22 @@ def largest(
 
     with ThreadPoolExecutor(options.jobs) as pool:
         units = [unit for unit in pool.map(compiled, files) if unit]
-    return sorted(units, key=lambda unit: -unit.gcc)[: options.largest]
+    return sorted(units, key=lambda unit: -unit.bytes)[: options.largest]
 
 
 def measured(unit: Unit, budget: str) -> dict[str, Any]:
-    """Return the row of a file: bytes by gcc -Os, by clang -Oz, and after burnish cc."""
+    """Return the row of a file: bytes by gcc -Os, if there is one, by clang -Oz, and after burnish cc."""
     with tempfile.TemporaryDirectory() as made:
         log, target, bitcode = (Path(made) / name for name in ("log", "burnish.o", "front.bc"))
         compiler, *flags = unit.words
         words = [*flags, "-c", unit.file, "-o", str(target)]
-        own = [find_launcher("burnish-cc"), "--report", str(log), "--budget", budget, compiler]
-        subprocess.run([*own, *words], cwd=unit.folder, check=True)
+        own = [find_launcher("burnish-cc"), "--report", str(log), "--budget", budget]
+        subprocess.run([*own, *([compiler] if unit.has_gcc else []), *words], cwd=unit.folder, check=True)
         size = loaded(target)
         said = json.loads(log.read_text().splitlines()[-1])
-        clang = clangs(unit, words, bitcode)
-    row = {"library": unit.library, "file": unit.file, "gcc": unit.gcc, "clang": clang, "burnish": size}
+        clang = clangs(unit, words, bitcode) if unit.has_gcc else said["loaded_bytes_before"]
+    gcc = unit.bytes if unit.has_gcc else None
+    row = {"library": unit.library, "file": unit.file, "gcc": gcc, "clang": clang, "burnish": size}
     return row | {name: said[name] for name in ("action", "reason", "seconds", "evaluations")}
 
 
@@ -155,29 +173,44 @@ def loaded(path: Path) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table, as Markdown: totals of each library, and the change to gcc -Os."""
-    lines = []
-    for machine in dict.fromkeys(row["machine"] for row in rows):
-        own = [row for row in rows if row["machine"] == machine and row["clang"]]
-        lines += [
-            f"| {machine} | files | gcc -Os | clang -Oz | burnish cc | smaller files |",
-            "|---" * 6 + "|",
-        ]
-        groups = {
-            name: [row for row in own if row["library"] == name]
-            for name in dict.fromkeys(row["library"] for row in own)
-        }
-        for name, group in [*groups.items(), ("all", own)]:
-            gcc, clang, burnish = (sum(row[way] for row in group) for way in ("gcc", "clang", "burnish"))
-            smaller = sum(row["burnish"] < row["gcc"] for row in group)
-            changes = f"{clang / gcc - 1:+.1%} | {burnish / gcc - 1:+.1%}"
-            lines.append(f"| {name} | {len(group)} | {gcc:,} | {changes} | {smaller} |")
-        means = [
-            math.exp(math.fsum(math.log(row[way] / row["gcc"]) for row in own) / len(own)) - 1
-            for way in ("clang", "burnish")
-        ]
-        lines += [f"| geometric mean | | | {means[0]:+.1%} | {means[1]:+.1%} | |", ""]
-    return "\n".join(lines).rstrip()
+    """Return the tables, as Markdown: totals of each library, and changes to gcc -Os and to clang -Oz."""
+    return "\n\n".join(
+        _table(machine, [row for row in rows if row["machine"] == machine and row["clang"]])
+        for machine in dict.fromkeys(row["machine"] for row in rows)
+    )
+
+
+def _table(machine: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    base = "gcc" if rows[0]["gcc"] else "clang"
+    others = [way for way in ("clang", "burnish") if way != base]
+    heads = {"gcc": "gcc -Os", "clang": "clang -Oz", "burnish": "burnish cc"}
+    columns = [
+        machine,
+        "files",
+        heads[base],
+        *(heads[way] for way in others),
+        "over clang -Oz",
+        "smaller files",
+    ]
+    groups = {
+        name: [row for row in rows if row["library"] == name]
+        for name in dict.fromkeys(row["library"] for row in rows)
+    }
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for name, group in [*groups.items(), ("all", rows)]:
+        total = {way: sum(row[way] for row in group) for way in (base, *others)}
+        changes = [f"{total[way] / total[base] - 1:+.1%}" for way in others]
+        changes.append(f"{total['burnish'] / total['clang'] - 1:+.1%}")
+        smaller = sum(row["burnish"] < row[base] for row in group)
+        lines.append(f"| {name} | {len(group)} | {total[base]:,} | {' | '.join(changes)} | {smaller} |")
+
+    def mean(way: str, base: str) -> str:
+        logs = [math.log(row[way] / row[base]) for row in rows]
+        return f"{math.exp(math.fsum(logs) / len(logs)) - 1:+.1%}"
+
+    means = [*(mean(way, base) for way in others), mean("burnish", "clang")]
+    lines.append(f"| geometric mean | | | {' | '.join(means)} | |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

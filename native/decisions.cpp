@@ -109,6 +109,8 @@ struct PriorityPass final : RegAllocPriorityAdvisorAnalysisLegacy {
   }
 };
 
+constexpr char OUTLINER[] = "machine-outliner";
+
 // Function passes give the function's name when they ask; loop passes do not.
 class Gate final : public OptPassGate {
 public:
@@ -118,6 +120,8 @@ public:
 
   bool shouldRunPass(StringRef pass, StringRef unit) const override {
     asked.insert(pass.str());
+    if (pass == OUTLINER) // of the whole module; see Generation::begin
+      return true;
     if (unit.consume_front("function (") && unit.consume_back(")"))
       function = unit.str();
     else if (unit != "loop")
@@ -225,6 +229,9 @@ public:
     passes = &given;
     if (request.counts)
       counts.emplace(copy, *request.counts);
+    for (Function &function : copy)
+      if (!function.isDeclaration() && decisions_of(decisions, function.getName()).skipped.count(OUTLINER))
+        function.addFnAttr(Attribute::NoOutline);
     auto decides = [&](auto &&of) {
       return of(decisions.others) || llvm::any_of(decisions.functions, [&](auto &item) { return of(item.second); });
     };

@@ -1,10 +1,10 @@
 #include "thin_link.h"
 
+#include "lto_link.h"
+
 #include "llvm/Analysis/ModuleSummaryAnalysis.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
-#include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/LTO/LTO.h"
 #include "llvm/Transforms/Utils/AssignGUID.h"
 #include "llvm/Transforms/Utils/NameAnonGlobals.h"
 
@@ -55,17 +55,6 @@ std::map<StringRef, size_t> prevailing(const Inputs &inputs) {
   return chosen;
 }
 
-template <class T> T taken(Expected<T> value) {
-  if (!value)
-    throw InputError("cannot link by ThinLTO: " + toString(value.takeError()));
-  return std::move(*value);
-}
-
-void check(Error error) {
-  if (error)
-    throw InputError("cannot link by ThinLTO: " + toString(std::move(error)));
-}
-
 } // namespace
 
 std::vector<std::string> thin_link(const std::vector<const Module *> &parts) {
@@ -76,9 +65,10 @@ std::vector<std::string> thin_link(const std::vector<const Module *> &parts) {
     files.push_back(with_summary(*parts[i]));
     names.push_back(std::to_string(i));
   }
+  LtoLink lto_link("cannot link by ThinLTO");
   Inputs inputs;
   for (size_t i = 0; i < parts.size(); ++i)
-    inputs.push_back(taken(lto::InputFile::create(MemoryBufferRef(files[i], names[i]))));
+    inputs.push_back(lto_link.taken(lto::InputFile::create(MemoryBufferRef(files[i], names[i]))));
   auto chosen = prevailing(inputs);
   bool is_program = chosen.count("main");
   lto::Config config;
@@ -86,14 +76,7 @@ std::vector<std::string> thin_link(const std::vector<const Module *> &parts) {
     imported[std::stoul(module.getModuleIdentifier())] = written(module, nullptr);
     return false; // neither passes nor code
   };
-  std::string problem;
-  config.DiagHandler = [&](const DiagnosticInfo &diagnostic) {
-    if (diagnostic.getSeverity() != DS_Error)
-      return;
-    raw_string_ostream stream(problem);
-    DiagnosticPrinterRawOStream printer(stream);
-    diagnostic.print(printer);
-  };
+  lto_link.listen(config);
   lto::LTO link(std::move(config), lto::createInProcessThinBackend(hardware_concurrency(1)));
   for (size_t i = 0; i < parts.size(); ++i) {
     std::vector<lto::SymbolResolution> resolutions;
@@ -106,13 +89,9 @@ std::vector<std::string> thin_link(const std::vector<const Module *> &parts) {
       resolution.VisibleToRegularObj = !is_program || symbol.getName() == "main";
       resolutions.push_back(resolution);
     }
-    check(link.add(std::move(inputs[i]), resolutions));
+    lto_link.check(link.add(std::move(inputs[i]), resolutions));
   }
-  check(link.run([](size_t, const Twine &) -> Expected<std::unique_ptr<CachedFileStream>> {
-    return createStringError("no code is wanted");
-  }));
-  if (!problem.empty())
-    throw InputError("cannot link by ThinLTO: " + problem);
+  lto_link.run(link);
   return imported;
 }
 

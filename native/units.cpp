@@ -1,33 +1,22 @@
 #include "units.h"
 
-#include "module.h"
+#include "lto_link.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/RuntimeLibcalls.h"
-#include "llvm/LTO/LTO.h"
 
 using namespace llvm;
 
 namespace burnish {
 namespace {
 
+constexpr char FAILED[] = "the units cannot be one module";
+
 // As in plugin-api.h: ld_plugin_symbol_kind, ld_plugin_symbol_visibility, ld_plugin_symbol_resolution.
 enum Kind { DEF, WEAKDEF, UNDEF, WEAKUNDEF, COMMON };
 enum Visibility { DEFAULT = 0, PROTECTED = 1, HIDDEN = 3 };
 enum Resolution { PREVAILING_DEF = 2, PREVAILING_DEF_IRONLY = 3, PREVAILING_DEF_IRONLY_EXP = 9 };
-
-template <class T> T taken(Expected<T> value) {
-  if (!value)
-    throw InputError("the units cannot be one module: " + toString(value.takeError()));
-  return std::move(*value);
-}
-
-void check(Error error) {
-  if (error)
-    throw InputError("the units cannot be one module: " + toString(std::move(error)));
-}
 
 int kind_of(const lto::InputFile::Symbol &symbol) {
   if (symbol.isUndefined())
@@ -49,7 +38,8 @@ int visibility_of(const lto::InputFile::Symbol &symbol) {
 } // namespace
 
 std::vector<UnitSymbol> unit_symbols(const std::string &bitcode) {
-  auto input = taken(lto::InputFile::create(MemoryBufferRef(bitcode, "unit")));
+  LtoLink lto_link(FAILED);
+  auto input = lto_link.taken(lto::InputFile::create(MemoryBufferRef(bitcode, "unit")));
   std::vector<UnitSymbol> symbols;
   for (const auto &symbol : input->symbols()) {
     auto group = symbol.getComdatIndex();
@@ -61,29 +51,24 @@ std::vector<UnitSymbol> unit_symbols(const std::string &bitcode) {
 }
 
 std::string merge_units(const std::vector<std::string> &units, const std::vector<std::vector<int>> &resolutions) {
-  std::string merged, problem;
+  LtoLink lto_link(FAILED);
+  std::string merged;
   lto::Config config;
   config.PostInternalizeModuleHook = [&](unsigned, const llvm::Module &module) {
     raw_string_ostream stream(merged);
     WriteBitcodeToFile(module, stream, /*ShouldPreserveUseListOrder=*/true);
     return false; // neither passes nor code
   };
-  config.DiagHandler = [&](const DiagnosticInfo &diagnostic) {
-    if (diagnostic.getSeverity() != DS_Error)
-      return;
-    raw_string_ostream stream(problem);
-    DiagnosticPrinterRawOStream printer(stream);
-    diagnostic.print(printer);
-  };
+  lto_link.listen(config);
   lto::LTO link(std::move(config));
   for (size_t i = 0; i < units.size(); ++i) {
-    auto input = taken(lto::InputFile::create(MemoryBufferRef(units[i], "unit-" + std::to_string(i))));
+    auto input = lto_link.taken(lto::InputFile::create(MemoryBufferRef(units[i], "unit-" + std::to_string(i))));
     Triple triple(input->getTargetTriple());
     TargetLibraryInfoImpl libraries(triple);
     TargetLibraryInfo library(libraries);
     RTLIB::RuntimeLibcallsInfo calls(triple);
     if (input->symbols().size() != resolutions[i].size())
-      throw InputError("the units cannot be one module: the linker has other symbols");
+      lto_link.fail("the linker has other symbols");
     std::vector<lto::SymbolResolution> told;
     for (size_t j = 0; j < resolutions[i].size(); ++j) {
       const auto &symbol = input->symbols()[j];
@@ -98,15 +83,11 @@ std::string merge_units(const std::vector<std::string> &units, const std::vector
       resolution.FinalDefinitionInLinkageUnit = resolution.Prevailing;
       told.push_back(resolution);
     }
-    check(link.add(std::move(input), told));
+    lto_link.check(link.add(std::move(input), told));
   }
-  check(link.run([](size_t, const Twine &) -> Expected<std::unique_ptr<CachedFileStream>> {
-    return createStringError("no code is wanted");
-  }));
-  if (!problem.empty())
-    throw InputError("the units cannot be one module: " + problem);
+  lto_link.run(link);
   if (merged.empty())
-    throw InputError("the units cannot be one module: nothing of them is linked");
+    lto_link.fail("nothing of them is linked");
   return merged;
 }
 

@@ -16,8 +16,9 @@ from burnish.llvm.modules.module import back_end_of, object_sizes
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen import PIPELINES, TASK
-from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, ORDERS, PASSES
+from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, OUTLINE
 from burnish.tasks.llvm_codegen.evictions import SLOTS
+from burnish.tasks.llvm_codegen.passes import ALL, OMITTED, PASSES
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
@@ -70,14 +71,62 @@ def test_without_decisions_objects_of_kernels_are_llvms(name: str) -> None:
         assert_is_llvms_own(load_kernel(name, ["small"]), level)
 
 
+def asked_about(found: _native.Module, level: str) -> set[str]:
+    """Return the names with which LLVM asks whether a pass may run."""
+    return set(_native.generate_code(found, back_end_of(found, level, ""), {}, gate=True).optional)
+
+
 def test_the_list_is_what_llvm_asks_about() -> None:
     asked: set[str] = set()
     for name in FILES:
         for level in ("Oz", "O3"):
-            found = open_baseline(program(name, level), level).module
-            asked |= set(_native.generate_code(found, back_end_of(found, level, ""), {}, gate=True).optional)
-    assert asked == {*PASSES.values(), *OMITTED}
-    assert not {*PASSES.values()} & {*OMITTED}
+            asked |= asked_about(open_baseline(program(name, level), level).module, level)
+    ours = {one.llvm for one in PASSES.values() if "x86" in one.machines}
+    assert ours <= asked <= ours | {*OMITTED}
+
+
+OTHERS = {
+    "ARM": ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4"),
+    "AArch64": ("--target=aarch64-linux-gnu",),
+    "RISC-V": ("--target=riscv64-unknown-elf", "-march=rv64gc"),
+    "WebAssembly": ("--target=wasm32-wasip1",),
+}
+
+
+@pytest.mark.parametrize("machine", OTHERS)
+def test_the_list_is_what_llvm_asks_about_elsewhere(machine: str) -> None:
+    """And only these are legal there."""
+    source = load_program(DATA / "matrix.c", (*OTHERS[machine], "-ffreestanding"))
+    session = open_program(source)
+    asked = asked_about(session.opened.module, "Oz")
+    ours = {one.llvm for one in PASSES.values() if machine in one.machines}
+    assert ours <= asked <= ours | {*OMITTED}
+    legal = {session.actions[i] for i in np.flatnonzero(session.legal())}
+    assert {f"skip({name})" for name, one in PASSES.items() if machine in one.machines} == {
+        text for text in legal if text.startswith("skip")
+    }
+    assert ("order(0)" in legal) == (machine != "WebAssembly")
+    assert not legal & {*OUTLINE}
+    with pytest.raises(IllegalAction, match="'outline' is illegal after 0 steps"):
+        session.apply_entry("outline")
+
+
+def test_no_pass_is_in_both_lists() -> None:
+    assert not {one.llvm for one in PASSES.values()} & {*OMITTED}
+    assert all(one.machines <= ALL for one in PASSES.values())
+
+
+def test_a_function_keeps_its_code_from_the_outliner() -> None:
+    """Elsewhere than on x86, LLVM outlines at -Oz; `skip(machine-outliner)` is that of a function, too."""
+    body = "".join(f"  p[{i}] = q[{i}] * 7 + {i} * r;\n" for i in range(9))
+    text = "".join(f"void {name}(int *p, int *q, int r) {{\n{body}}}\n" for name in ("one", "two", "three"))
+    source = Program("copies", "llvm", compile_text(text, OTHERS["ARM"]))
+    outlined, all_kept = text_of(decided(source)), text_of(decided(source, "skip(machine-outliner)"))
+    assert any(name.startswith("OUTLINED") for name in outlined) and set(all_kept) == {"one", "two", "three"}
+    assert all_kept["one"] > outlined["one"]
+    one_kept = text_of(decided(source, "one: skip(machine-outliner)"))
+    assert one_kept["one"] == all_kept["one"]
+    assert one_kept["two"] < all_kept["two"]
 
 
 def test_a_skipped_pass_is_skipped_in_that_function_only() -> None:

@@ -19,11 +19,19 @@ from burnish.llvm.modules.objectives import CODE_PRICE, SIZES, size_cost, size_s
 from burnish.llvm.modules.origin import Options as ModuleOptions
 from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.session import ModuleSession, open_baseline, open_part
-from burnish.tasks.llvm_codegen.actions import ACTIONS, EVICT, LLVMS_OWN, OUTLINE, FunctionDecisions
+from burnish.tasks.llvm_codegen.actions import (
+    ACTIONS,
+    EVICT,
+    LLVMS_OWN,
+    OUTLINE,
+    FunctionDecisions,
+    applies,
+)
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions
 from burnish.tasks.llvm_codegen.generations import Decided, ExecutedCosts, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import NOW, OBSERVATIONS, OF_MODULE, OPCODES
+from burnish.tasks.llvm_codegen.passes import machine_of
 
 
 @dataclass(frozen=True)
@@ -61,11 +69,13 @@ class CodegenSession(Session):
         return self.generations.opened
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return the legal actions: always all, but actions of OUTLINE only for the whole program."""
+        """Return the legal actions: those of the machine, and OUTLINE only for the whole program."""
+        machine = machine_of(self.opened.module.triple)
+        mask: Mask = np.array([applies(text, machine) for text in self.actions])
         if site == WHOLE_PROGRAM:
-            return np.ones(len(self.actions), dtype=bool)
+            return mask
         at_function: Mask = np.array([text not in OUTLINE for text in self.actions])
-        return at_function & self.opened.module.has_function(site)
+        return mask & at_function & self.opened.module.has_function(site)
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Decide for a function, or for all without own decisions; return whether that is a change."""
