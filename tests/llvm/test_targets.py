@@ -15,14 +15,14 @@ from burnish import _native
 from burnish.cli import main
 from burnish.core.program import Program
 from burnish.core.registry import load_task
-from burnish.llvm.modules.session import ModuleSession, open_baseline
+from burnish.llvm.modules.session import ModuleSession, open_baseline, open_session
 from burnish.llvm.programs import load_program
-from burnish.llvm.targets import TARGETS, Need, command, file, module
+from burnish.llvm.targets import MACHINES, TARGETS, Need, command, file, machine_of, module
 from burnish.llvm.toolchain import find_tool
 from tests.sources import DATA
 
 ELF_MACHINES = {"thumb": 40, "armv7": 40, "aarch64": 183, "riscv": 243}
-MACHINES: dict[str, tuple[str, ...]] = {
+FLAGS_OF: dict[str, tuple[str, ...]] = {
     "cortex-m4": ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4"),
     "cortex-m4f": ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4", "-mfloat-abi=hard"),
     "cortex-m0plus": ("--target=thumbv6m-none-eabi", "-mcpu=cortex-m0plus"),
@@ -37,7 +37,7 @@ MACHINES: dict[str, tuple[str, ...]] = {
 
 @functools.cache
 def freestanding(machine: str) -> Program:
-    return load_program(DATA / "freestanding.c", arguments=MACHINES[machine])
+    return load_program(DATA / "freestanding.c", arguments=FLAGS_OF[machine])
 
 
 @functools.cache
@@ -67,9 +67,9 @@ def linked_sections(object_: Path, *words: str) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", FLAGS_OF)
 def test_the_object_is_for_the_machine_that_clang_was_told(machine: str, tmp_path: Path) -> None:
-    flags = MACHINES[machine]
+    flags = FLAGS_OF[machine]
     content = compiled(machine).object_code()
     if machine == "wasm32":
         assert content.startswith(b"\0asm")
@@ -95,7 +95,7 @@ def test_the_object_is_for_the_machine_that_clang_was_told(machine: str, tmp_pat
 
 def test_back_ends_do_not_change_each_other() -> None:
     """LLVM keeps in the process from how many cases on a switch becomes a table; some back ends set it."""
-    programs = [load_program(DATA / "machine.c"), *map(freestanding, MACHINES)]
+    programs = [load_program(DATA / "machine.c"), *map(freestanding, FLAGS_OF)]
     contents = [program.content for program in [*programs, *reversed(programs)]]
     write = "import sys; from burnish import _native; m = _native.Module(sys.stdin.buffer.read())"
     command = [sys.executable, "-c", f"{write}; sys.stdout.buffer.write(m.emit_object('Oz'))"]
@@ -117,7 +117,7 @@ def test_calls_between_sections_are_shortened_as_by_lld(machine: str, tmp_path: 
     file.write_text(
         f"{source}int v_;\nint main(void) {{ f0(); return 0; }}\n".replace("extern volatile", "volatile")
     )
-    program = load_program(file, arguments=MACHINES[machine])
+    program = load_program(file, arguments=FLAGS_OF[machine])
     object_ = tmp_path / f"{machine}.o"
     object_.write_bytes(open_baseline(program, "Oz").object_code())
     sizes = _native.object_sizes(object_.read_bytes(), False)
@@ -128,9 +128,9 @@ def test_calls_between_sections_are_shortened_as_by_lld(machine: str, tmp_path: 
 
 def test_functions_that_cannot_be_unwound_have_one_entry_together() -> None:
     """Linkers merge neighbours in .ARM.exidx; a function that can be unwound has 8 bytes of its own."""
-    program = load_program(DATA / "freestanding.c", arguments=MACHINES["cortex-m4"])
+    program = load_program(DATA / "freestanding.c", arguments=FLAGS_OF["cortex-m4"])
     assert _native.object_sizes(open_baseline(program, "Oz").object_code(), False).unwind_bytes == 8
-    flags = (*MACHINES["cortex-m4"], "-funwind-tables")
+    flags = (*FLAGS_OF["cortex-m4"], "-funwind-tables")
     unwound = open_baseline(load_program(DATA / "freestanding.c", arguments=flags), "Oz").object_code()
     assert _native.object_sizes(unwound, False).unwind_bytes > 8
 
@@ -143,7 +143,7 @@ def test_expected_run_times_are_of_functions_of_the_module() -> None:
         assert max(session.run_time().values()) < 10_000  # a model without an instruction said 4,096 for each
 
 
-@pytest.mark.parametrize("machine", [name for name in MACHINES if name != "wasm32"])
+@pytest.mark.parametrize("machine", [name for name in FLAGS_OF if name != "wasm32"])
 def test_sizes_are_those_of_a_linked_program(machine: str, tmp_path: Path) -> None:
     sizes = _native.object_sizes(compiled(machine).object_code(), False)
     words = ("-e", "main", "--unresolved-symbols=ignore-all", "--image-base=0x10000", "--no-gc-sections")
@@ -162,7 +162,7 @@ def test_sizes_are_those_of_a_linked_module_of_webassembly(tmp_path: Path) -> No
     assert sizes.data_bytes == pytest.approx(sections["DATA"], abs=24)  # and the segments' headers
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", FLAGS_OF)
 def test_passes_make_it_smaller_and_replay(machine: str) -> None:
     task = load_task("llvm_passes")
     session = task.open(freestanding(machine))
@@ -181,7 +181,7 @@ def test_optimize_writes_the_object(machine: str, tmp_path: Path, capsys: pytest
     """clang of the package index reads the source, but has no back end for it."""
     file, made = str(DATA / "freestanding.c"), tmp_path / f"{machine}.o"
     words = ["optimize", file, "--budget", "8 evaluations", "--workers", "1", "--quiet", "--json"]
-    assert main([*words, "-o", str(made), "--", *MACHINES[machine], "-ffunction-sections"]) == 0
+    assert main([*words, "-o", str(made), "--", *FLAGS_OF[machine], "-ffunction-sections"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["valid"] and row["cost"] <= row["baselines"]["Oz"]
     sizes = _native.object_sizes(made.read_bytes(), False)
@@ -210,3 +210,23 @@ def test_a_need_is_looked_for(tmp_path: Path) -> None:
     assert module("json")() and not module("no_such_module")()
     assert Need("runtime", module("wasmtime"), "pip:wasmtime").install == "pip install wasmtime"
     assert Need("C library", file("/"), "wasi-libc").install == "apt-get install wasi-libc"
+
+
+@pytest.mark.parametrize(
+    ("triple", "machine"),
+    [
+        ("x86_64-unknown-linux-gnu", "X86"),
+        ("i686-pc-windows-msvc", "X86"),
+        ("thumbv7em-unknown-none-eabi", "ARM"),
+        ("armv7-unknown-linux-gnueabihf", "ARM"),
+        ("arm64-apple-macosx", "AArch64"),
+        ("aarch64-unknown-linux-gnu", "AArch64"),
+        ("riscv32-unknown-unknown-elf", "RISCV"),
+        ("wasm32-unknown-wasip1", "WebAssembly"),
+        ("mips-unknown-linux-gnu", ""),
+    ],
+)
+def test_a_triple_is_of_a_machine(triple: str, machine: str) -> None:
+    assert machine_of(triple) == machine and machine in ("", *MACHINES)
+    row = open_session(Program("a", "llvm", f'target triple = "{triple}"\n'.encode())).observe("machine")
+    assert [name for name, one in zip(MACHINES, row, strict=True) if one] == ([machine] if machine else [])

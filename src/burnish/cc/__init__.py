@@ -16,7 +16,7 @@ only if it is smaller.
     object_trials     the trials for one object, and the comparison with clang's
     gnu               a GNU compiler for another machine: what clang is told for the same objects
     foreign           objects for such a machine: by burnish's back end, compared with the GNU compiler's
-    cross             commands for machines that clang's package has no back end for: burnish's makes the objects
+    cross             commands for machines that clang's package cannot make code for: burnish makes it
     own_trials        the trials for these: by burnish's back end alone
     trials            passes first, then the machine code of the best module
     optimizer         burnish's search of passes, after a policy's answers to clang's inliner

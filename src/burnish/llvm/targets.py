@@ -110,3 +110,17 @@ TARGETS = (
         ),
     ),
 )
+
+MACHINES = tuple(target.name for target in TARGETS)
+_BEGINNINGS = {  # of triples
+    **dict.fromkeys(("x86", "amd64", "i386", "i486", "i586", "i686"), "X86"),
+    **dict.fromkeys(("aarch64", "arm64"), "AArch64"),
+    **dict.fromkeys(("arm", "thumb"), "ARM"),
+    "riscv": "RISCV",
+    "wasm": "WebAssembly",
+}
+
+
+def machine_of(triple: str) -> str:
+    """Return the name of a triple's machine, such as "ARM" for thumbv7em-none-eabi; "" if it is another one."""
+    return next((name for start, name in _BEGINNINGS.items() if triple.startswith(start)), "")

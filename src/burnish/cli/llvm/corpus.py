@@ -173,8 +173,8 @@ def _parser() -> CommandParser:
 
 _FROM_HELP = (
     "your own instead of the public packages: a folder with C, C++, .ll or .bc files, a "
-    "compile_commands.json, an MLGO corpus, or a pattern such as 'build/*.bc'; options for clang follow a "
-    "double dash"
+    "compile_commands.json, an MLGO corpus, or a pattern such as 'build/*.bc'; options for clang, of the "
+    "public packages too, follow a double dash"
 )
 
 
@@ -290,12 +290,17 @@ def _check_build(options: argparse.Namespace) -> None:
     of_own |= {"--thinlto": options.thinlto, "--objects": options.objects, **of_objects}
     of_own |= {"--add-flag, --delete-flag, --replace-flag": _flag_changes(options) != UNCHANGED}
     of_public = {"--package": options.package, "--limit": options.limit is not None}
-    wrong = of_public if options.source else of_own | {"options for clang": options.clang}
+    wrong = of_public if options.source else of_own
     given = [name for name, value in wrong.items() if value]
     if given:
         raise InputError(f"{', '.join(given)}: only {'without' if options.source else 'with'} --from")
-    if options.folder == default_folder() and (options.source or options.limit is not None):
-        what = "--from" if options.source else "--limit"
+    changed = {
+        "--from": options.source,
+        "--limit": options.limit is not None,
+        "options for clang": options.clang,
+    }
+    if options.folder == default_folder() and any(changed.values()):
+        what = next(name for name, value in changed.items() if value)
         raise InputError(
             f"{what}: expected --folder too; the public corpus in {options.folder} stays as it is"
         )
@@ -314,7 +319,7 @@ def _build_public(options: argparse.Namespace) -> list[str]:
         for package in packages:
             fetching.start(package)
             root = fetch(package, options.sources, fetching)
-            jobs.append(package_job(root, package, options.limit))
+            jobs.append(package_job(root, package, options.limit, tuple(options.clang)))
     with BuildProgress(quiet=options.quiet) as progress, _executor(options) as do:
         build(options.folder, jobs, do=do, progress=progress, again=options.again)
     return [package.name for package in packages]

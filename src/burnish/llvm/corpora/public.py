@@ -35,15 +35,22 @@ def packages_of(splits: Sequence[str]) -> list[Package]:
     return [package for split in splits for package in packages_in(split)]
 
 
-def package_job(root: Path, package: Package, limit: int | None = None) -> PackageJob:
-    """Plan the build of an unpacked package, or of its first files by path."""
+def package_job(
+    root: Path, package: Package, limit: int | None = None, flags: tuple[str, ...] = ()
+) -> PackageJob:
+    """Plan the build of an unpacked package, or of its first files by path.
+
+    `flags` are further options of clang for all files, for another machine for example.
+    """
     root = root.resolve()
     paths = itertools.islice(index_tree(root).sources(), limit)
-    parts = folder_groups(root, paths, package)
+    parts = folder_groups(root, paths, package, flags)
     ingredients = [RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit]
     for rarely in (package.repeats.items(), package.tables):  # only if present, so other packs stay valid
         if rarely:
             ingredients.append(sorted(rarely))
+    if flags:
+        ingredients.append(flags)
     return PackageJob(package.name, recipe_of(*ingredients), tuple(parts))
 
 

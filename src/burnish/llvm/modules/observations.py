@@ -24,6 +24,7 @@ from burnish.llvm.representations.graph import (
 )
 from burnish.llvm.representations.ir2vec import DIMENSION, program_vector
 from burnish.llvm.representations.vocabulary import SIZE
+from burnish.llvm.targets import MACHINES, machine_of
 
 TRACE_LENGTH = 256
 
@@ -114,6 +115,7 @@ OBSERVATIONS: dict[str, Observation] = {
         Observation(
             "cpu", "JSON: this machine's processor and its caches; the compiler's target", kind="text"
         ),
+        _counts("machine", "1 for the machine that the program is for", MACHINES),
         Observation("runnable", "1 if the program can be run: it has a workload", shape=(1,), high=1),
     )
 }
@@ -160,4 +162,5 @@ _OBSERVERS: dict[str, Callable[[_native.Module], Observed]] = {
     "tokens": tokens,
     "ir": _native.Module.print,
     "bitcode": _native.Module.bitcode,
+    "machine": lambda module: np.array([name == machine_of(module.triple) for name in MACHINES], np.int64),
 }

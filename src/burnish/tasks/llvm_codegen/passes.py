@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ARM, AARCH64, RISCV, WEBASSEMBLY, X86 = (
-    frozenset({name}) for name in ("ARM", "AArch64", "RISC-V", "WebAssembly", "x86")
-)
-REGISTERS = ARM | AARCH64 | RISCV | X86  # machines whose code has registers
-ALL = REGISTERS | WEBASSEMBLY
-_BEGINNINGS = {
-    # Of triples, such as thumbv7em-none-eabi; "arm64" comes before "arm". Other machines are x86.
-    "aarch64": AARCH64,
-    "arm64": AARCH64,
-    "arm": ARM,
-    "thumb": ARM,
-    "riscv": RISCV,
-    "wasm": WEBASSEMBLY,
-}
+from burnish.llvm.targets import MACHINES
 
-
-def machine_of(triple: str) -> str:
-    """Return the name of the machine of a triple: an element of ALL."""
-    found = [machine for beginning, machine in _BEGINNINGS.items() if triple.startswith(beginning)]
-    return min(found[0] if found else X86)
+ALL = frozenset(MACHINES)
+X86, ARM, AARCH64, RISCV, WEBASSEMBLY = (frozenset({name}) for name in MACHINES)
+REGISTERS = ALL - WEBASSEMBLY  # machines whose code has registers
 
 
 @dataclass(frozen=True)

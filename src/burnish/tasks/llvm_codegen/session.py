@@ -19,6 +19,7 @@ from burnish.llvm.modules.objectives import CODE_PRICE, SIZES, size_cost, size_s
 from burnish.llvm.modules.origin import Options as ModuleOptions
 from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.session import ModuleSession, open_baseline, open_part
+from burnish.llvm.targets import machine_of
 from burnish.tasks.llvm_codegen.actions import (
     ACTIONS,
     EVICT,
@@ -31,7 +32,6 @@ from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions
 from burnish.tasks.llvm_codegen.generations import Decided, ExecutedCosts, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import NOW, OBSERVATIONS, OF_MODULE, OPCODES
-from burnish.tasks.llvm_codegen.passes import machine_of
 
 
 @dataclass(frozen=True)
