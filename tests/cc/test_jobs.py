@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cc.jobs import ClangJob, make_plan, parse_plan
+from burnish.cc.jobs import ClangJob, ClangJobs, make_plan, parse_plan
 from burnish.cc.refusals import NOT_CODE_GENERATION, REFUSED, refusal, table
 from burnish.llvm.toolchain import NATIVE, find_tool
 

@@ -125,7 +125,7 @@ class ClangJob:
         return ClangJob((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
 
     def instead(self, words: Sequence[str], output: Path, bitcode: Path | None = None) -> ClangJob:
-        """Return the job with other words for -emit-obj or -S, another output, and perhaps bitcode as input."""
+        """Return the job with other words for -emit-obj or -S, another output, perhaps of bitcode."""
         at = next(i for i, word in enumerate(self.command) if word in ("-emit-obj", "-S"))
         job = ClangJob((*self.command[:at], *words, *self.command[at + 1 :])).with_output(output)
         if not bitcode:

@@ -122,5 +122,5 @@ _BEGINNINGS = {  # of triples
 
 
 def machine_of(triple: str) -> str:
-    """Return the name of a triple's machine, such as "ARM" for thumbv7em-none-eabi; "" if it is another one."""
+    """Return the name of a triple's machine: "ARM" for thumbv7em-none-eabi; "" if it is another one."""
     return next((name for start, name in _BEGINNINGS.items() if triple.startswith(start)), "")

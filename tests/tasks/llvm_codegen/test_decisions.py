@@ -116,11 +116,12 @@ def test_no_pass_is_in_both_lists() -> None:
     assert all(one.machines <= ALL for one in PASSES.values())
 
 
-def test_a_function_keeps_its_code_from_the_outliner() -> None:
+def test_a_function_keeps_its_code_from_the_outliner(tmp_path: Path) -> None:
     """Elsewhere than on x86, LLVM outlines at -Oz; `skip(machine-outliner)` is that of a function, too."""
     body = "".join(f"  p[{i}] = q[{i}] * 7 + {i} * r;\n" for i in range(9))
     text = "".join(f"void {name}(int *p, int *q, int r) {{\n{body}}}\n" for name in ("one", "two", "three"))
-    source = Program("copies", "llvm", compile_text(text, OTHERS["ARM"]))
+    (tmp_path / "copies.c").write_text(text)
+    source = load_program(tmp_path / "copies.c", OTHERS["ARM"])
     outlined, all_kept = text_of(decided(source)), text_of(decided(source, "skip(machine-outliner)"))
     assert any(name.startswith("OUTLINED") for name in outlined) and set(all_kept) == {"one", "two", "three"}
     assert all_kept["one"] > outlined["one"]
