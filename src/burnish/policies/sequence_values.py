@@ -56,6 +56,8 @@ class SequenceValues:
         gains: float16[P, K], log(reference / cost), WORST at least.
         time: [2, K]: log(seconds of the sequence / of the task's reference) is time[0] + time[1] * size, and
             size is log(1 + the sum of the features).
+        machines: The machines of the training programs, by the columns of the task's observation "machine"; ():
+            not observed, which means that of burnish itself.
     """
 
     task: str
@@ -74,6 +76,7 @@ class SequenceValues:
     keys: Floats
     gains: NDArray[np.float16]
     time: Floats
+    machines: tuple[str, ...] = ()
 
     def __call__(self, session: Session) -> Guide:
         """Return the guide for a program that was just opened."""
@@ -173,7 +176,8 @@ def load_sequence_values(path: Path) -> SequenceValues:
         if (kind := values.pop("kind")) != KIND:
             raise InputError(f"its kind is {kind!r}")
         values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "suffixes")}
-        values |= {name: tuple(values[name]) for name in ("observations", "prior_actions")}
+        names = ("observations", "prior_actions", "machines")
+        values |= {name: tuple(values.get(name, ())) for name in names}
         return SequenceValues(**values)
     except DAMAGE as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None
