@@ -272,8 +272,8 @@ class SequenceValuesTraining(ConfiguredTraining):
         before = self.observations[: self.observations.index(MACHINE)]
         start = sum(math.prod(self.task.observations[name].shape) for name in before)
         columns = self.task.observations[MACHINE].columns
-        used: NDArray[np.bool_] = features[:, start : start + len(columns)].any(axis=0)
-        return tuple(name for name, one in zip(columns, used, strict=True) if one)
+        counts = features[:, start : start + len(columns)].sum(axis=0)
+        return tuple(name for name, count in zip(columns, counts, strict=True) if count)
 
     def _site_actions(self) -> tuple[str, ...]:
         """Return the actions that are legal at a site of the first program that has one."""
