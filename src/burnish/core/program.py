@@ -31,11 +31,15 @@ class Workload:
     """Names and contents of the files in the folder that the program runs in."""
     remembered: bool = field(default=False, compare=False)
     """Reuse measurements of earlier sessions on this machine: for searches, not for reported costs."""
+    linker: tuple[str, ...] = ()  # command that links for another machine; the objects follow
+    emulator: tuple[str, ...] = ()  # command that runs the program there; its path and arguments follow
 
     @cached_property
     def digest(self) -> str:
         """32 hexadecimal digits of BLAKE2b over all fields except `remembered`."""
-        return hashlib.blake2b(repr(astuple(self)[:-1]).encode(), digest_size=16).hexdigest()
+        *told, _, linker, emulator = astuple(self)
+        told += [linker, emulator] if emulator else []
+        return hashlib.blake2b(repr(tuple(told)).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)

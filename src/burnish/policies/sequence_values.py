@@ -56,8 +56,8 @@ class SequenceValues:
         gains: float16[P, K], log(reference / cost), WORST at least.
         time: [2, K]: log(seconds of the sequence / of the task's reference) is time[0] + time[1] * size, and
             size is log(1 + the sum of the features).
-        machines: The machines of the training programs, by the columns of the task's observation "machine"; ():
-            not observed, which means that of burnish itself.
+        machines: The machines of the training programs: columns of the task's observation "machine"; () if
+            it was not observed, which means burnish's own machine.
     """
 
     task: str

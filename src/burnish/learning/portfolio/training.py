@@ -36,8 +36,8 @@ from burnish.learning.training.collect import WORTH_KEEPING, Found, collect, pro
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
-from burnish.policies.find import find_guide
 from burnish.policies.by_machine import MACHINE
+from burnish.policies.find import find_guide
 from burnish.policies.sequence_values import WORST, SequenceValues
 from burnish.search import Budget
 from burnish.workers.executor import Executor, Processes, each_core
@@ -266,7 +266,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         return tuple(dict.fromkeys([table.traces[0], *(table.traces[i] for i in order)]))
 
     def _machines(self, features: NDArray[np.float64]) -> tuple[str, ...]:
-        """Return the machines of the programs with these features, float64[P, F]; () if it is not observed."""
+        """Return the machines of programs with these features, float64[P, F]; () if not observed."""
         if MACHINE not in self.observations:
             return ()
         before = self.observations[: self.observations.index(MACHINE)]

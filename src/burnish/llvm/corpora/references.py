@@ -53,6 +53,7 @@ from burnish.llvm.corpora.splits import read_splits
 from burnish.llvm.corpora.store import Corpus, open_corpus
 from burnish.llvm.corpora.workloads import load_workload, workloads
 from burnish.llvm.programs import link_programs, load_program
+from burnish.llvm.run.emulated import emulated
 from burnish.llvm.run.running import read_run
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES, cxx_library_options
 
@@ -178,6 +179,8 @@ class ModuleSource(ProgramSource):
         options = ("--driver-mode=g++", *cxx_library_options(tuple(arguments))) if cxx else ()
         link = (*options, *_for_the_linker(arguments))
         workload = Workload(tuple(map(read_run, runs)), link_arguments=link)
+        if way := emulated(arguments):
+            workload = dataclasses.replace(workload, linker=way.linker, emulator=way.emulator)
         return dataclasses.replace(program, workload=workload)
 
     def _load(self, name: str, arguments: Sequence[str], directory: Path | None, level: str) -> Loaded:

@@ -23,7 +23,14 @@ def run_all(
 ) -> tuple[Execution, ...]:
     """Run an executable on every input of a workload, in order."""
     return tuple(
-        execute(executable, run, files=workload.files, environment=environment, limits=limits)
+        execute(
+            executable,
+            run,
+            files=workload.files,
+            environment=environment,
+            limits=limits,
+            emulator=workload.emulator,
+        )
         for run in workload.runs
     )
 

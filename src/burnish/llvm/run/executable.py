@@ -26,14 +26,17 @@ def link(
     """Link a program's object with the rest of the program, and return `destination`.
 
     For C++, the workload's `link_arguments` contain `--driver-mode=g++`. `sanitizers` are those whose
-    run-time libraries to link: "address", "undefined".
+    run-time libraries to link: "address", "undefined". A program for another machine is linked by its own
+    linker (burnish.llvm.run.emulated).
 
     Raises:
         CompileError: the linker rejects the object; the message is the linker's output.
-        InputError: the object is for another system.
+        InputError: the object is for another system, or sanitizers are asked for on another machine.
         CompilerTimeout: the linker does not end before the deadline.
     """
-    if not object_bytes.startswith(ELF):
+    if workload.linker and sanitizers:
+        raise InputError("sanitizers are for programs of this machine")
+    if not workload.linker and not object_bytes.startswith(ELF):
         raise InputError(
             "the program is made for another system and cannot be run here (its object is not an ELF file); "
             "choose an objective of size, such as loaded-bytes"
@@ -42,9 +45,10 @@ def link(
         names = [f"{number}.o" for number in range(1 + len(workload.objects))]
         for name, content in zip(names, (object_bytes, *workload.objects), strict=True):
             (folder / name).write_bytes(content)
-        command = [str(find_tool("clang")), *names, "-o", str(destination.absolute())]
+        command = [*(workload.linker or [str(find_tool("clang"))]), *names, "-o", str(destination.absolute())]
         command += [f"-fsanitize={','.join(sanitizers)}"] if sanitizers else []
-        command += [f"-Wl,-rpath,{_library_folder()}", *workload.link_arguments]
+        command += [] if workload.linker else [f"-Wl,-rpath,{_library_folder()}"]
+        command += workload.link_arguments
         report = _run(command, folder, timeout_seconds)
         if "recompile with -fPIC" in report:  # the object's code is not position independent
             report = _run([*command, "-no-pie"], folder, timeout_seconds)

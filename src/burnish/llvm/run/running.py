@@ -13,7 +13,7 @@ import signal
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish import _native
@@ -78,6 +78,7 @@ def execute(
     environment: Sequence[str] = (),
     limits: RunLimits = RunLimits(),
     counters: Sequence[str] = (),
+    emulator: Sequence[str] = (),
 ) -> Execution:
     """Run an executable in a new temporary folder, which is removed afterwards.
 
@@ -86,7 +87,8 @@ def execute(
     moves to another session escape.
 
     `files` are put into the program's folder: names, which may include folders, and contents. `environment`
-    is the whole environment, as NAME=value. `counters` are names in COUNTERS to read.
+    is the whole environment, as NAME=value. `counters` are names in COUNTERS to read. `emulator` is a command
+    that runs an executable for another machine; the limit on memory is not for it.
 
     Raises:
         InputError: the executable cannot be started, or a file's name leads out of the folder.
@@ -106,15 +108,16 @@ def execute(
             counting[name] = _open_counter(name)
             stack.callback(os.close, counting[name])
         start = time.monotonic()
+        path = str(executable.absolute())
         number = _native.spawn(
-            str(executable.absolute()),
-            ["program", *run.arguments],
+            emulator[0] if emulator else path,
+            [*emulator, path, *run.arguments] if emulator else ["program", *run.arguments],
             environment,
             str(folder),
             given,
             output,
             errors,
-            _resource_limits(limits),
+            _resource_limits(replace(limits, memory_bytes=None) if emulator else limits),
             -1 if limits.cpu is None else limits.cpu,
         )
         if number < 0:

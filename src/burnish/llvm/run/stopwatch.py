@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.core.errors import Miscompiled
+from burnish.core.errors import Miscompiled, NotMeasurable
 from burnish.core.program import Workload
 from burnish.core.recent import Recent
 from burnish.llvm.run.check import differences, limits_after, run_all
@@ -75,6 +75,11 @@ class Stopwatch:
 
     def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
         """Return the cost, or a description of the program's wrong behaviour."""
+        if self.workload.emulator:
+            raise NotMeasurable(
+                "the program is for another machine, and runs in an emulator, where its time means nothing; "
+                "choose an objective of size, such as loaded-bytes"
+            )
         if self._right is None:
             with temporary_folder() as folder:
                 executable = link(self._reference, self.workload, folder / "program")
