@@ -48,7 +48,10 @@ def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
     for program in programs:
         root = TASK.open(program)
         before = root.site_costs(objective)
+        legal = root.legal()
         for text, found in gains.items():
+            if not legal[root.index(text)]:
+                continue
             session = root.fork()
             session.apply(session.index(text))
             after = session.site_costs(objective)

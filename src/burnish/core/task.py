@@ -110,6 +110,7 @@ class SearchHints:
     max_trace: int = 60  # entries of a trace that a search proposes, without those joined site by site
     max_trace_by_site: int = 0  # further entries per site of the opened program, if the compiler asks
     independent_sites: bool = False  # an action at one site changes nothing at the others
+    fixed_legality: bool = False  # what is legal depends on the program alone, not on its state
     prior_gains: Mapping[str, float] = field(default_factory=dict, repr=False)
     """Relative gains of actions at sites of other programs: actions with a larger gain are tried first."""
     suffixes: tuple[Trace, ...] = field(default=(), repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ import numpy as np
 from burnish.core.clock import WALL
 from burnish.core.guide import Guide, GuideFor
 from burnish.core.result import Result
-from burnish.core.trace import Trace, of_sites, split_entry
+from burnish.core.trace import WHOLE_PROGRAM, Trace, of_sites, split_entry
 from burnish.search.budget import Budget
 from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import NOTHING
@@ -342,28 +342,33 @@ class _Beginning:
 def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> tuple[SearchSpace, Guide]:
     """Return the search space of an opened program, without initial traces, and the guide.
 
-    If all actions are legal on the whole program, they are assumed to be legal in every state. This is not
-    assumed if the compiler asks questions or if a policy acts at sites.
+    If all actions are legal on the whole program, or the task says so, what is legal now is assumed to be
+    legal in every state. This is not assumed if the compiler asks questions or if a policy acts at sites.
     """
     guide = guide_for(session) if guide_for else Guide()
     sites = session.sites()
     legal = session.legal()
     asks = bool(session.question())
-    by_state = asks or not legal.all() or bool(guide.policy and guide.policy.sites)
+    changes = not (legal.all() or problem.task.hints.fixed_legality)
+    by_state = asks or changes or bool(guide.policy and guide.policy.sites)
     actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
+    if not by_state:
+        actions = _legal(session, WHOLE_PROGRAM)
     site_actions: Trace = ()
     if sites and problem.goal.by_site and legal.any() and not asks:
         # An action on the whole program applies at each site.
         site_actions = session.actions if by_state else _legal(session, sites[0])
     task = problem.task
     learned = (guide.suffixes or task.hints.suffixes) if site_actions else ()
+    known = actions if by_state else {*actions, *site_actions}
+    suffixes = (_among(known, suffix) for suffix in learned)
     space = SearchSpace(
         actions=actions,
         site_actions=site_actions,
         sites=sites,
         initial=(),
         max_length=max(1, task.hints.max_trace + task.hints.max_trace_by_site * len(sites)),
-        suffixes=tuple(filter(None, (_among(session.actions, suffix) for suffix in learned))),
+        suffixes=tuple(dict.fromkeys(filter(None, suffixes))),
         prior=guide.prior.among(actions) if guide.prior and actions else None,
         policy=guide.policy,
         by_state=by_state,
@@ -374,7 +379,7 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
     return space, guide
 
 
-def _among(actions: Sequence[str], trace: Trace) -> Trace:
+def _among(actions: Collection[str], trace: Trace) -> Trace:
     """Return a trace without the actions that the task lacks; a policy may have more actions."""
     return tuple(text for text in trace if split_entry(text)[1] in actions)
 

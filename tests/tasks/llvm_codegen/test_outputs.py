@@ -15,11 +15,11 @@ from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.run import link
 from burnish.tasks.llvm_codegen import PIPELINES, make_codegen
-from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
+from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE, applies
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 from tests.sources import workload_of
 
-FUNCTION_ACTIONS = [text for text in ACTIONS if text not in OUTLINE]
+FUNCTION_ACTIONS = [text for text in ACTIONS if text not in OUTLINE and applies(text, "X86")]
 MOST = 12  # entries at a function
 
 

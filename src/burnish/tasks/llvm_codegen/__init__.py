@@ -38,7 +38,9 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
     Raises:
         InputError: the file of the policy has no policy of evictions.
     """
-    hints = SearchHints(independent_sites=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES)
+    hints = SearchHints(
+        independent_sites=True, fixed_legality=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES
+    )
     configured = pipeline_settings(make_codegen, CodegenOptions(), PIPELINES, PIPELINE)
     observations = dict(OBSERVATIONS)
     if options.evict_policy:
