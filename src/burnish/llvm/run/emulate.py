@@ -21,7 +21,7 @@ def main(words: Sequence[str]) -> int:
 
 def _become_qemu(machine: str, program: str, arguments: Sequence[str]) -> int:
     """Become QEMU; the program's words are options of semihosting, in which a comma is written twice."""
-    given = [f"arg={word.replace(',', ',,')}" for word in ("program", *arguments)]
+    given = [f"arg={word.replace(',', ',,')}" for word in arguments]
     board = BOARDS[machine]
     command = [*board.qemu, "-nographic", "-monitor", "none", "-serial", "none", "-kernel", program]
     command += ["-semihosting-config", ",".join(["enable=on", "target=native", *given])]
