@@ -20,8 +20,10 @@ def main(words: Sequence[str]) -> int:
 
 
 def _become_qemu(machine: str, program: str, arguments: Sequence[str]) -> int:
-    """Become QEMU; the program's words are options of semihosting, in which a comma is written twice."""
-    given = [f"arg={word.replace(',', ',,')}" for word in arguments]
+    """Become QEMU, which prints what a program prints by semihosting to its standard error."""
+    os.dup2(1, 2)
+    # In QEMU's options a comma is written twice. Without any word, a program would get its own path.
+    given = [f"arg={word.replace(',', ',,')}" for word in arguments or [""]]
     board = BOARDS[machine]
     command = [*board.qemu, "-nographic", "-monitor", "none", "-serial", "none", "-kernel", program]
     command += ["-semihosting-config", ",".join(["enable=on", "target=native", *given])]
