@@ -87,7 +87,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.llvm.run.emulated.shutil.which", lambda name: None)
     with pytest.raises(MissingTool, match="need qemu-system-arm; install it with: apt-get install qemu-sys"):
         emulated(["--target=thumbv7em-none-eabi"])
-    with pytest.raises(MissingTool, match="need aarch64-linux-gnu-gcc; .* gcc-aarch64-linux-gnu"):
+    with pytest.raises(MissingTool, match=r"need aarch64-linux-gnu-gcc; .* gcc-aarch64-linux-gnu"):
         emulated(["--target=aarch64-linux-gnu"])
     with pytest.raises(InputError, match="burnish knows no emulator for mips-linux-gnu"):
         emulated(["--target=mips-linux-gnu"])
