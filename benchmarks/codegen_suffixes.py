@@ -1,12 +1,13 @@
 """Search for the code-generation decisions to try first at every function: SUFFIXES in prior_gains.py.
 
-    python benchmarks/codegen_suffixes.py --folder CORPUS > suffixes.json
+    python benchmarks/codegen_suffixes.py --folder CORPUS [--gains GAINS.json] > suffixes.json
 
 Each set of decisions is tried at all functions of programs of the train split, after the passes that a short
 search finds. A set's gain at a function counts if the function is expected to be slower by no more than
 --slowdown. Each round keeps the sets with the largest joint gain, where each function takes its best set, and
 adds variations of them. At the end, decisions that a set does not need are removed from it. --from-shipped
-begins with the present SUFFIXES, each also with every learned order, instead of single decisions.
+begins with the present SUFFIXES, each also with every learned order, instead of single decisions. --gains is
+what `codegen.py worth` prints for the corpus, of another machine for example; default: PRIOR_GAINS.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,6 @@ from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.search.stages import stage_after
 from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, PRIORITIES
-from burnish.tasks.llvm_codegen.passes import PASSES
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
@@ -79,6 +79,8 @@ class Measured:
             shares.append(np.full(len(sites), 1 / sum(costs.values())))
             print(f"{len(shares)}: {program.name}, {len(sites)} functions", file=sys.stderr, flush=True)
         self.shares = np.concatenate(shares) / len(shares)
+        first = self._sessions[0]
+        self.legal = {ACTIONS[i] for i in np.flatnonzero(first.legal(first.sites()[0]))}
 
     def gains(self, sets: Iterable[Trace]) -> Floats:
         """Return float64[sets, functions]: gains as shares of the function's program, over all programs."""
@@ -99,10 +101,21 @@ class Measured:
         return np.where(slower, 0.0, saved.clip(0))
 
 
-def evolve(measured: Measured, pool: Iterable[Trace], rounds: int, size: int, seed: int) -> list[Trace]:
-    """Return the sets with the largest joint gain, the best first; `pool` has those of the first round."""
-    rng = np.random.default_rng(seed)
-    pool = dict.fromkeys(pool)
+def evolve(
+    measured: Measured, pool: Iterable[Trace], prior: Mapping[str, float], options: argparse.Namespace
+) -> list[Trace]:
+    """Return the sets with the largest joint gain, the best first.
+
+    Args:
+        pool: The sets of the first round; without decisions that are illegal for the programs.
+        prior: The expected gains of single decisions.
+    """
+    rng, rounds, size = np.random.default_rng(options.seed), options.rounds, options.size
+    prior = {text: gain for text, gain in prior.items() if text in measured.legal}
+    skips = [text for text in ACTIONS if text in measured.legal and text.startswith("skip")]
+    likely = np.array([max(prior.get(text, 0.0), LEAST_WORTH) for text in skips])
+    pool = dict.fromkeys(tuple(text for text in one if text in measured.legal) for one in pool)
+    pool.pop((), None)
     for number in range(rounds + 1):
         sets = list(pool)
         rows, added = greedy_cover(measured.gains(sets), size)
@@ -111,7 +124,7 @@ def evolve(measured: Measured, pool: Iterable[Trace], rounds: int, size: int, se
         chosen = [sets[row] for row in rows]
         if number < rounds:
             while len(pool) < len(sets) + BATCH:
-                pool[_varied(chosen[:PARENTS], rng)] = None
+                pool[_varied(chosen[:PARENTS], skips, likely / likely.sum(), rng)] = None
     return chosen
 
 
@@ -131,10 +144,8 @@ def _together(measured: Measured, sets: list[Trace]) -> float:
     return float(measured.gains(sets).max(axis=0).sum())
 
 
-def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
+def _varied(parents: list[Trace], skips: Sequence[str], likely: Floats, rng: np.random.Generator) -> Trace:
     """Return another set: the union of two, or one with up to three decisions added, removed or changed."""
-    skips = [f"skip({name})" for name in PASSES]
-    likely = np.array([max(PRIOR_GAINS.get(text, 0.0), LEAST_WORTH) for text in skips])
     decisions = set(parents[rng.integers(len(parents))])
     if rng.random() < 0.3:
         decisions |= set(parents[rng.integers(len(parents))])
@@ -147,7 +158,7 @@ def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
                 decisions = {text for text in decisions if not _is_order(text)}
                 decisions.add(_ORDERS[rng.integers(len(_ORDERS))])
             else:
-                decisions.add(skips[rng.choice(len(skips), p=likely / likely.sum())])
+                decisions.add(skips[rng.choice(len(skips), p=likely)])
     orders = [text for text in ACTIONS if text in decisions and _is_order(text)]
     return tuple(text for text in ACTIONS if text in decisions - set(orders[1:]))
 
@@ -156,9 +167,9 @@ def _is_order(text: str) -> bool:
     return text.partition("(")[0] in PRIORITIES
 
 
-def _single() -> Iterator[Trace]:
+def _single(prior: Mapping[str, float]) -> Iterator[Trace]:
     """Yield single decisions, and of each kind of order only the first."""
-    yield from ((text,) for text in PRIOR_GAINS if not _is_order(text))
+    yield from ((text,) for text in prior if not _is_order(text))
     yield from ((f"{kind}(0)",) for kind in PRIORITIES)
 
 
@@ -210,10 +221,12 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=16, help="sets that are kept")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--gains", type=Path, help="of single decisions")
     options = parser.parse_args()
+    prior = json.loads(options.gains.read_text()) if options.gains else PRIOR_GAINS
     measured = Measured(_programs(options), options.slowdown)
-    pool = _shipped() if options.from_shipped else _single()
-    sets = shortened(measured, evolve(measured, pool, options.rounds, options.size, options.seed))
+    pool = _shipped() if options.from_shipped else _single(prior)
+    sets = shortened(measured, evolve(measured, pool, prior, options))
     rows, added = greedy_cover(measured.gains(sets), len(sets))
     Console(stderr=True).print(f"together {100 * sum(added):.2f} % of loaded bytes", highlight=False)
     json.dump([[*sets[row]] for row in rows], sys.stdout, indent=1)

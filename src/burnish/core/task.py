@@ -117,6 +117,12 @@ class SearchHints:
     """Traces that gained at sites of other programs: worth trying at every site, the best first."""
     longer: str = ""
     """A staged task that begins with this one, and gains more if a search has time for both."""
+    of_program: Callable[[Session], SearchHints] | None = field(default=None, repr=False)
+    """Returns the hints for an opened program, where they depend on it; None: these."""
+
+    def for_program(self, session: Session) -> SearchHints:
+        """Return the hints for a program that was just opened."""
+        return self.of_program(session) if self.of_program else self
 
     @property
     def first_trace(self) -> Trace:

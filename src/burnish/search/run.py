@@ -346,10 +346,11 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
     legal in every state. This is not assumed if the compiler asks questions or if a policy acts at sites.
     """
     guide = guide_for(session) if guide_for else Guide()
+    hints = problem.task.hints.for_program(session)
     sites = session.sites()
     legal = session.legal()
     asks = bool(session.question())
-    changes = not (legal.all() or problem.task.hints.fixed_legality)
+    changes = not (legal.all() or hints.fixed_legality)
     by_state = asks or changes or bool(guide.policy and guide.policy.sites)
     actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
     if not by_state:
@@ -358,8 +359,7 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
     if sites and problem.goal.by_site and legal.any() and not asks:
         # An action on the whole program applies at each site.
         site_actions = session.actions if by_state else _legal(session, sites[0])
-    task = problem.task
-    learned = (guide.suffixes or task.hints.suffixes) if site_actions else ()
+    learned = (guide.suffixes or hints.suffixes) if site_actions else ()
     known = actions if by_state else {*actions, *site_actions}
     suffixes = (_among(known, suffix) for suffix in learned)
     space = SearchSpace(
@@ -367,14 +367,14 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
         site_actions=site_actions,
         sites=sites,
         initial=(),
-        max_length=max(1, task.hints.max_trace + task.hints.max_trace_by_site * len(sites)),
+        max_length=max(1, hints.max_trace + hints.max_trace_by_site * len(sites)),
         suffixes=tuple(dict.fromkeys(filter(None, suffixes))),
         prior=guide.prior.among(actions) if guide.prior and actions else None,
         policy=guide.policy,
         by_state=by_state,
         asks=asks,
-        independent_sites=task.hints.independent_sites,
-        prior_gains=task.hints.prior_gains,
+        independent_sites=hints.independent_sites,
+        prior_gains=hints.prior_gains,
     )
     return space, guide
 
