@@ -1,0 +1,88 @@
+"""The binary form of a module: its sections, and the sizes of its functions' bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+HEADER = b"\0asm\x01\0\0\0"
+NAMES = (
+    "custom", "type", "import", "function", "table", "memory", "global",
+    "export", "start", "element", "code", "data", "data-count", "tag",
+)  # fmt: skip
+"""The kinds of sections, by their numbers."""
+
+
+class Section(NamedTuple):
+    """A section of a module."""
+
+    kind: str  # one of NAMES
+    name: str  # of a custom section; else ""
+    begin: int  # of the content, without its number and its size, in bytes from the start of the file
+    end: int
+    size: int  # in the file, its number and its size included
+
+
+def number(content: bytes, at: int) -> tuple[int, int]:
+    """Read an unsigned LEB128 number; return it and the position after it.
+
+    Raises:
+        ValueError: the content ends within the number, or the number has more than five bytes.
+    """
+    value = 0
+    for shift in range(0, 35, 7):
+        if at >= len(content):
+            break
+        byte = content[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+    raise ValueError(f"no number ends at byte {at}")
+
+
+def sections(content: bytes) -> Iterator[Section]:
+    """Yield the sections of a module, in order.
+
+    Raises:
+        ValueError: the content is not that of a module.
+    """
+    if not content.startswith(HEADER):
+        raise ValueError("no module begins like this")
+    at = len(HEADER)
+    while at < len(content):
+        first = at
+        size, begin = number(content, at + 1)
+        at = begin + size
+        if at > len(content) or content[first] >= len(NAMES):
+            raise ValueError(f"the section at byte {first} is cut off, or of an unknown kind")
+        name = ""
+        if content[first] == 0:
+            length, text = number(content, begin)
+            name = content[text : text + length].decode(errors="replace")
+        yield Section(NAMES[content[first]], name, begin, at, at - first)
+
+
+def body_sizes(content: bytes) -> list[int]:
+    """Return the bytes of each function's body in the code section, the number of its size included."""
+    for section in sections(content):
+        if section.kind == "code":
+            count, at = number(content, section.begin)
+            sizes = []
+            for _ in range(count):
+                size, begin = number(content, at)
+                sizes.append(begin + size - at)
+                at = begin + size
+            return sizes
+    return []
+
+
+def without_debug_sections(content: bytes) -> bytes:
+    """Return a module without the custom sections of debug information, which passes do not update."""
+    kept = [HEADER]
+    at = len(HEADER)
+    for section in sections(content):
+        first, at = at, section.end
+        if not section.name.startswith(".debug_") and section.name not in ("sourceMappingURL", "build_id"):
+            kept.append(content[first:at])
+    return b"".join(kept)

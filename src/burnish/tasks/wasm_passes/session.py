@@ -1,0 +1,220 @@
+"""A session: one module, between passes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from burnish.core.errors import CompilerCrash, NotMeasurable, UnknownName
+from burnish.core.program import Program, Workload
+from burnish.core.session import Session
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
+from burnish.tasks.wasm_passes.actions import ACTIONS, ALL, AT_FUNCTIONS, AT_MODULE
+from burnish.tasks.wasm_passes.binaryen import Module
+from burnish.tasks.wasm_passes.objectives import BY_SITE, OBJECTIVES, compressed_size
+from burnish.tasks.wasm_passes.observations import OBSERVATIONS, features, opcode_counts, section_sizes
+from burnish.tasks.wasm_passes.programs import open_check, prepared
+from burnish.tasks.wasm_passes.running import fuel_of
+from burnish.tasks.wasm_passes.sections import body_sizes
+
+
+class WasmSession(Session):
+    """A module between passes. Sites are its functions with a body, the largest first.
+
+    A state is a module's binary form, with the names of its functions, and the actions at functions since.
+    An action on the whole module reads this form and writes it, as a call of wasm-opt does. So nothing that
+    only lives in binaryen's memory is part of a state. Actions at functions follow each other in memory,
+    because a trace may have one for each of a thousand functions.
+    """
+
+    def __init__(self, name: str, content: bytes, features: int, workload: Workload | None) -> None:
+        super().__init__(ACTIONS)
+        self.name = name
+        self.workload = workload
+        self._features = features
+        self._content = content  # before the actions of _at_functions
+        self._at_functions: list[tuple[int, str]] = []
+        self._module: Module | None = None  # after the actions of _at_functions
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop all that was found out about the state before."""
+        self._written: bytes | None = None  # binary form with names
+        self._shipped: bytes | None = None  # binary form without names
+        self._names: tuple[str, ...] | None = None  # of the functions with a body, in order
+        self._sites: dict[str, None] | None = None
+
+    def close(self) -> None:
+        """Free binaryen's memory."""
+        if self._module:
+            self._module.close()
+        self._module = None
+
+    def fork(self) -> WasmSession:
+        """Return a second session in the same state."""
+        copy = WasmSession(self.name, self._content, self._features, self.workload)
+        copy.trace = list(self.trace)
+        copy._at_functions = list(self._at_functions)
+        copy._written, copy._shipped = self._written, self._shipped
+        copy._names, copy._sites = self._names, self._sites
+        return copy
+
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """Return the legal actions: all on the whole module, those of OF_FUNCTIONS at a function."""
+        if site == WHOLE_PROGRAM:
+            return AT_MODULE.copy()
+        return AT_FUNCTIONS.copy() if site in self._site_names() else np.zeros(len(ACTIONS), dtype=bool)
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """Run the passes of an action; at a function, a change is reported without comparing."""
+        self.check_legal(action, site)
+        if site:
+            self._run_at(self._in_memory(), int(action), site)
+            self._at_functions.append((int(action), site))
+            sites, names = self._sites, self._names  # passes of functions add and remove none
+            self._forget()
+            self._sites, self._names = sites, names
+            changed = True
+        else:
+            before = self.content()
+            with self._read() as module:
+                one = ALL[ACTIONS[action]]
+                module.run(one.passes, one.settings)
+                after = module.write(names=True)
+            self.close()
+            self._content, self._at_functions = after, []
+            changed = after != before
+            if changed:
+                self._forget()
+            self._written = after
+        self.record(action, site)
+        return changed
+
+    def content(self) -> bytes:
+        """Return the module's binary form, with the names of its functions."""
+        if self._written is None:
+            self._written = self._in_memory().write(names=True) if self._at_functions else self._content
+        return self._written
+
+    def object_code(self) -> bytes:
+        """Return the module as it is written to a file: without names, its stack code optimized."""
+        if self._shipped is None:
+            with self._read() as module:
+                self._names = module.functions()
+                module.shrink_stack_code()
+                self._shipped = module.write(names=False)
+        return self._shipped
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the functions with a body, the largest first."""
+        return tuple(self._site_names())
+
+    def _site_names(self) -> dict[str, None]:
+        if self._sites is None:
+            names = self._function_names()
+            sizes = body_sizes(self.content())
+            order = sorted(range(len(names)), key=lambda i: -sizes[i])
+            self._sites = dict.fromkeys(names[i] for i in order)
+        return self._sites
+
+    def _function_names(self) -> tuple[str, ...]:
+        if self._names is None:
+            with self._read() as module:
+                self._names = module.functions()
+        return self._names
+
+    def observe(self, space: str) -> Observed:
+        """Return one of OBSERVATIONS."""
+        match space:
+            case "features":
+                return features(self.object_code())
+            case "sections":
+                return section_sizes(self.object_code())
+            case "opcodes":
+                return opcode_counts(self.text())
+            case "wat":
+                return self.text()
+            case "wasm":
+                return self.object_code()
+        raise UnknownName.among("observation", space, OBSERVATIONS)
+
+    def text(self) -> str:
+        """Return the module's text form."""
+        with self._read() as module:
+            return module.text()
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return one of OBJECTIVES.
+
+        Raises:
+            UnknownName: there is no such objective.
+            NotMeasurable: the program cannot be run; a function has no such cost.
+        """
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        if site:
+            if objective not in BY_SITE:
+                raise NotMeasurable(f"{objective}: functions have no such cost")
+            return self.costs(objective).get(site, 0.0)
+        if objective == "fuel":
+            return float(fuel_of(self.name, self.object_code(), self.workload))
+        return float(compressed_size(objective, self.object_code()))
+
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return the bytes of each function's body in the code section, the number of its size included."""
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        if objective not in BY_SITE:
+            return {}
+        sizes = body_sizes(self.object_code())
+        return {name: float(size) for name, size in zip(self._function_names(), sizes, strict=True)}
+
+    def digest(self) -> str:
+        """Return the digest of the binary form with names: 32 hexadecimal digits."""
+        return hashlib.blake2b(self.content(), digest_size=16).hexdigest()
+
+    def verify(self) -> str:
+        """Return the name of binaryen's validator, after it accepts the module."""
+        with self._read() as module:
+            if not module.is_valid():
+                raise CompilerCrash(f"{self.name}: binaryen's validator rejects the module after its passes")
+        return "binaryen's validator"
+
+    def _read(self) -> Module:
+        return Module(self.content(), self._features)
+
+    def _in_memory(self) -> Module:
+        """Return the module after the actions at functions, which a fork applies on demand."""
+        if self._module is None:
+            self._module = Module(self._content, self._features)
+            for action, site in self._at_functions:
+                self._run_at(self._module, action, site)
+        return self._module
+
+    def _run_at(self, module: Module, action: int, site: str) -> None:
+        one = ALL[ACTIONS[action]]
+        module.run(one.passes, one.settings, site)
+
+
+def open_program(program: Program, first: Sequence[str] = ()) -> WasmSession:
+    """Open a program in the state after a baseline's actions, which are not in the trace.
+
+    Raises:
+        InputError, ProgramError: see `prepared`.
+        MissingTool: binaryen or wasmtime is not installed.
+    """
+    open_check(program)
+    session = WasmSession(program.name, *prepared(program.name, program.content), program.workload)
+    session.replay(first)
+    session.trace.clear()
+    return session
+
+
+BASELINES = {
+    "unoptimized": open_program,
+    **{level: partial(open_program, first=(f"default<{level}>",)) for level in ("O2", "O3", "O4", "Os", "Oz")},
+}
