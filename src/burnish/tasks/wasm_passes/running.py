@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import tempfile
 import threading
@@ -20,6 +21,7 @@ from burnish.tasks.wasm_passes.binaryen import INSTALL
 START = "_start"
 FUEL = 1 << 50  # more than any run takes before its deadline
 PATIENT_SECONDS = 120.0  # of one run
+RESERVED = 1 << 16  # bytes of address space around a memory: one page of WebAssembly
 SHOWN = 60  # bytes of an output that a message quotes
 # Of wasmtime's own defaults; binaryen 116 reads older forms of these, and ends the process on newer ones.
 _REFUSED = ("wasm_gc", "wasm_function_references", "wasm_exceptions")
@@ -185,8 +187,11 @@ def _engine() -> Any:
     config = wasmtime().Config()
     config.consume_fuel = True
     config.epoch_interruption = True
+    config.memory_reservation = RESERVED  # by default 4 GiB, which is more than a worker may map
+    config.memory_guard_size = RESERVED
     for name in _REFUSED:
         setattr(config, name, False)
+    atexit.register(_engine.cache_clear)  # wasmtime's modules are gone when the interpreter frees the rest
     return wasmtime().Engine(config)
 
 

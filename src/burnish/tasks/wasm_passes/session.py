@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from burnish.core.errors import CompilerCrash, NotMeasurable, UnknownName
+from burnish.core.errors import CompilerCrash, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM
@@ -148,17 +148,15 @@ class WasmSession(Session):
             return module.text()
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES.
+        """Return one of OBJECTIVES, of the module or of one function: 0 if functions have no such cost.
 
         Raises:
             UnknownName: there is no such objective.
-            NotMeasurable: the program cannot be run; a function has no such cost.
+            NotMeasurable: the program cannot be run.
         """
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
         if site:
-            if objective not in BY_SITE:
-                raise NotMeasurable(f"{objective}: functions have no such cost")
             return self.costs(objective).get(site, 0.0)
         if objective == "fuel":
             return float(fuel_of(self.name, self.object_code(), self.workload))
