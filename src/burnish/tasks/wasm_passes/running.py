@@ -189,6 +189,7 @@ def _engine() -> Any:
     config.epoch_interruption = True
     config.memory_reservation = RESERVED  # by default 4 GiB, which is more than a worker may map
     config.memory_guard_size = RESERVED
+    config.signals_based_traps = False  # otherwise a crash of binaryen would come to wasmtime's handler
     for name in _REFUSED:
         setattr(config, name, False)
     atexit.register(_engine.cache_clear)  # wasmtime's modules are gone when the interpreter frees the rest

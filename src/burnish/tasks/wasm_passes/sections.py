@@ -13,6 +13,9 @@ NAMES = (
 """The kinds of sections, by their numbers."""
 
 
+FUNCTION_NAMES = 1  # the subsection of the name section
+
+
 class Section(NamedTuple):
     """A section of a module."""
 
@@ -77,12 +80,41 @@ def body_sizes(content: bytes) -> list[int]:
     return []
 
 
+def leb128(value: int) -> bytes:
+    """Return an unsigned number in LEB128, in as few bytes as possible."""
+    made = bytearray()
+    while value > 127:
+        made.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*made, value])
+
+
 def without_debug_sections(content: bytes) -> bytes:
-    """Return a module without the custom sections of debug information, which passes do not update."""
+    """Return a module without debug information, which passes do not update, but with its functions' names.
+
+    Raises:
+        ValueError: the content is not that of a module.
+    """
     kept = [HEADER]
     at = len(HEADER)
     for section in sections(content):
         first, at = at, section.end
-        if not section.name.startswith(".debug_") and section.name not in ("sourceMappingURL", "build_id"):
+        if section.name == "name":
+            _, begin = number(content, section.begin)
+            kept.append(_names_of_functions(content[begin + len("name") : section.end]))
+        elif not section.name.startswith(".debug_") and section.name not in ("sourceMappingURL", "build_id"):
             kept.append(content[first:at])
     return b"".join(kept)
+
+
+def _names_of_functions(names: bytes) -> bytes:
+    """Return a name section with a name section's names of functions."""
+    at = 0
+    while at < len(names):
+        first = at
+        size, begin = number(names, at + 1)
+        at = begin + size
+        if names[first] == FUNCTION_NAMES:
+            inside = leb128(len("name")) + b"name" + names[first:at]
+            return b"\0" + leb128(len(inside)) + inside
+    return b""
