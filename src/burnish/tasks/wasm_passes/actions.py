@@ -29,7 +29,7 @@ import numpy as np
 from burnish.core.action import Action
 from burnish.core.trace import Trace
 from burnish.core.view import Mask
-from burnish.tasks.wasm_passes.binaryen import LEVELS, Settings
+from burnish.tasks.wasm_passes.binaryen import LEVELS, Module, Settings
 
 LIST_VERSION = 0  # of the list of actions
 
@@ -99,7 +99,8 @@ WITH_EFFECTS = {
     "generate-global-effects,simplify-locals,vacuum": "Find the effects of each function, and move locals across calls",
     "generate-global-effects,local-cse": "Find the effects of each function, and eliminate common loads across calls",
 }
-PIPELINE = "default"
+PIPELINE = "default"  # of a level, as `wasm-opt -Oz` runs it
+OF_EACH = "functions"  # the part of that pipeline that works function by function
 BY_LEVEL = ("code-folding", "local-cse", "optimize-instructions", "precompute", "remove-unused-brs")
 """Passes of functions that decide differently for speed: each is also there with the settings of -O3."""
 
@@ -111,9 +112,18 @@ ONE_CALLER = (0, 8, 32, 128)  # of --one-caller-inline-max-function-size, whose 
 class PassAction:
     """An action: passes in order and their settings."""
 
-    passes: tuple[str, ...]  # (): the pipeline of the settings' level
+    passes: tuple[str, ...]  # (): the pipeline of the settings' level, or its passes of functions
     settings: Settings = Settings()
     of_functions: bool = False  # also legal at a function
+
+    def run(self, module: Module, function: str = "") -> None:
+        """Run the passes, on one function or on the whole module."""
+        if self.passes:
+            module.run(self.passes, self.settings, function)
+        elif self.of_functions:
+            module.run_function_pipeline(self.settings, function)
+        else:
+            module.run_pipeline(self.settings)
 
     def words(self) -> tuple[str, ...]:
         """Return the options of wasm-opt for this action on the whole module."""
@@ -136,7 +146,8 @@ def _make_actions() -> dict[str, PassAction]:
             made[f"{name}(one-caller={size})"] = PassAction((name,), Settings(one_caller_inline_max_size=size))
         made[f"{name}(O3)"] = PassAction((name,), Settings("O3"))
         made[f"{name}(loops)"] = PassAction((name,), Settings("O3", inline_functions_with_loops=True))
-    made |= {f"{PIPELINE}<{level}>": PassAction((), Settings(level), of_functions=True) for level in LEVELS}
+    made |= {f"{OF_EACH}<{level}>": PassAction((), Settings(level), of_functions=True) for level in LEVELS}
+    made |= {f"{PIPELINE}<{level}>": PassAction((), Settings(level)) for level in LEVELS}
     no_inlining = Settings(always_inline_max_size=0, one_caller_inline_max_size=0)
     for level in ("Oz", "O3"):
         made[f"{PIPELINE}<{level};one-caller=0>"] = PassAction((), replace(no_inlining, level=level))
@@ -156,7 +167,9 @@ def _description(text: str) -> str:
         case "default", (_, _):
             return f"Run the pipeline {level}, without inlining"
         case "default", _:
-            return f"Run the pipeline {level}; at a function, its passes of functions"
+            return f"Run the pipeline {level}"
+        case "functions", _:
+            return f"Run the pipeline's passes of functions {level}"
     line = (OF_FUNCTIONS | OF_MODULES | ON_FLAT_CODE | WITH_EFFECTS)[parsed.kind]
     if not parsed.parameters:
         return line
@@ -175,11 +188,11 @@ DESCRIPTIONS = {text: _description(text) for text in ACTIONS}
 def commandline(trace: Trace) -> str:
     """Return wasm-opt's commands that apply a trace: one for each entry, so that settings are its own.
 
-    wasm-opt has no option for a single function; such entries are a comment.
+    wasm-opt has no option for a single function, nor for the part of a pipeline; such entries are a comment.
     """
     lines = []
     for text in trace:
-        if ": " in text:
+        if ": " in text or text.startswith(OF_EACH):
             lines.append(f"# only by burnish: {text}")
         else:
             lines.append(f"wasm-opt -g in.wasm {' '.join(ALL[text].words())} -o in.wasm")

@@ -162,21 +162,27 @@ class Module:
         return tuple(names)
 
     def run(self, passes: Sequence[str], settings: Settings, function: str = "") -> None:
-        """Run passes in order, on one function or on the whole module; () is the pipeline of the level."""
+        """Run passes in order, on one function or on the whole module."""
         _, lib = library()
         _set(settings)
         names = _array(tuple(passes))
-        if not function:
-            if passes:
-                lib.BinaryenModuleRunPasses(self._ref, names, len(passes))
-            else:
-                lib.BinaryenModuleOptimize(self._ref)
-            return
-        found = lib.BinaryenGetFunction(self._ref, function.encode())
-        if passes:
+        if function:
+            found = lib.BinaryenGetFunction(self._ref, function.encode())
             lib.BinaryenFunctionRunPasses(found, self._ref, names, len(passes))
         else:
-            lib.BinaryenFunctionOptimize(found, self._ref)
+            lib.BinaryenModuleRunPasses(self._ref, names, len(passes))
+
+    def run_pipeline(self, settings: Settings) -> None:
+        """Run the whole pipeline of the settings' level."""
+        _set(settings)
+        self._lib.BinaryenModuleOptimize(self._ref)
+
+    def run_function_pipeline(self, settings: Settings, function: str = "") -> None:
+        """Run the pipeline's passes of functions, on one function or on each of them."""
+        _, lib = library()
+        _set(settings)
+        for name in [function] if function else self.functions():
+            lib.BinaryenFunctionOptimize(lib.BinaryenGetFunction(self._ref, name.encode()), self._ref)
 
     def shrink_stack_code(self) -> None:
         """Run wasm-opt's last passes, on the stack code: they take effect in the next `write` only."""

@@ -73,7 +73,7 @@ class WasmSession(Session):
         """Run the passes of an action; at a function, a change is reported without comparing."""
         self.check_legal(action, site)
         if site:
-            self._run_at(self._in_memory(), int(action), site)
+            ALL[ACTIONS[action]].run(self._in_memory(), site)
             self._at_functions.append((int(action), site))
             sites, names = self._sites, self._names  # passes of functions add and remove none
             self._forget()
@@ -82,8 +82,7 @@ class WasmSession(Session):
         else:
             before = self.content()
             with self._read() as module:
-                one = ALL[ACTIONS[action]]
-                module.run(one.passes, one.settings)
+                ALL[ACTIONS[action]].run(module)
                 after = module.write(names=True)
             self.close()
             self._content, self._at_functions = after, []
@@ -190,12 +189,8 @@ class WasmSession(Session):
         if self._module is None:
             self._module = Module(self._content, self._features)
             for action, site in self._at_functions:
-                self._run_at(self._module, action, site)
+                ALL[ACTIONS[action]].run(self._module, site)
         return self._module
-
-    def _run_at(self, module: Module, action: int, site: str) -> None:
-        one = ALL[ACTIONS[action]]
-        module.run(one.passes, one.settings, site)
 
 
 def open_program(program: Program, first: Sequence[str] = ()) -> WasmSession:
