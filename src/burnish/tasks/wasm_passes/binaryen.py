@@ -24,7 +24,9 @@ typedef struct BinaryenFunction *BinaryenFunctionRef;
 typedef struct { void *binary; size_t binaryBytes; char *sourceMap; } BinaryenModuleAllocateAndWriteResult;
 
 BinaryenModuleRef BinaryenModuleRead(char *input, size_t inputSize);
+BinaryenModuleRef BinaryenModuleCreate(void);
 void BinaryenModuleDispose(BinaryenModuleRef module);
+void _ZN4wasm11ModuleUtils10copyModuleERKNS_6ModuleERS1_(BinaryenModuleRef from, BinaryenModuleRef to);
 bool BinaryenModuleValidate(BinaryenModuleRef module);
 BinaryenFeatures BinaryenModuleGetFeatures(BinaryenModuleRef module);
 void BinaryenModuleSetFeatures(BinaryenModuleRef module, BinaryenFeatures features);
@@ -56,6 +58,8 @@ void BinaryenSetFlexibleInlineMaxSize(BinaryenIndex size);
 void BinaryenSetOneCallerInlineMaxSize(BinaryenIndex size);
 void BinaryenSetAllowInliningFunctionsWithLoops(bool enabled);
 """
+
+_COPY = "_ZN4wasm11ModuleUtils10copyModuleERKNS_6ModuleERS1_"  # copyModule(Module const&, Module&)
 
 LEVELS = {"O1": (1, 0), "O2": (2, 0), "O3": (3, 0), "O4": (4, 0), "Os": (2, 1), "Oz": (2, 2)}
 """Optimize level and shrink level of each of wasm-opt's options."""
@@ -121,7 +125,19 @@ class Module:
         ffi, self._lib = library()
         self._ref = self._lib.BinaryenModuleRead(ffi.from_buffer("char[]", content), len(content))
         if features is not None:
-            self._lib.BinaryenModuleSetFeatures(self._ref, features)
+            self.set_features(features)
+
+    def copy(self) -> Module:
+        """Return a second module with the same content.
+
+        The C API has no function for this; binaryen's own (ModuleUtils::copyModule) is in the library, too. It
+        leaves out the sections target_features and dylink, which sessions do not give to binaryen.
+        """
+        made = Module.__new__(Module)
+        made._lib = self._lib
+        made._ref = self._lib.BinaryenModuleCreate()
+        getattr(self._lib, _COPY)(self._ref, made._ref)
+        return made
 
     def close(self) -> None:
         """Free the memory; the module must not be used afterwards."""

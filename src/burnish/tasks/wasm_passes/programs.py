@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from burnish.core.errors import InputError, ProgramError
 from burnish.core.program import Program, Workload
@@ -14,7 +15,7 @@ from burnish.core.program_source import FileSource, Loaded
 from burnish.llvm.run.running import read_run
 from burnish.tasks.wasm_passes.binaryen import FEATURES, Module
 from burnish.tasks.wasm_passes.running import validate, wat_to_wasm
-from burnish.tasks.wasm_passes.sections import sections, without_debug_sections
+from burnish.tasks.wasm_passes.sections import HEADER, for_passes, sections
 
 LANGUAGE = "wasm"
 _DEFAULT = ("mutable-globals", "sign-ext")  # wasm-opt's own, for a module without a section of features
@@ -59,33 +60,42 @@ class WasmSource(FileSource):
         return replace(program, workload=Workload(tuple(map(read_run, runs)))) if runs else program
 
 
-@lru_cache(maxsize=8)  # searches and environments open a program many times; a module is below a few MB
-def prepared(name: str, content: bytes) -> tuple[bytes, int]:
-    """Return a module as sessions read it, with the names of its functions, and its features.
+class Prepared(NamedTuple):
+    """A module as sessions read it."""
 
-    The names are those of the module's name section, or the functions' numbers.
+    content: bytes  # with the names of its functions, without sections for tools
+    features: int  # that passes may use, bits of FEATURES
+    last_section: bytes  # target_features, which binaryen would leave out of copies; b"" if there is none
+
+
+@lru_cache(maxsize=8)  # searches and environments open a program many times; a module is below a few MB
+def prepared(name: str, content: bytes) -> Prepared:
+    """Return a module as sessions read it; the functions' names are those of the name section, or numbers.
 
     Raises:
         ProgramError: it is not a module, it is not linked, or its features are not supported.
     """
     try:
-        found = list(sections(content))
-        content = without_debug_sections(content)
+        found = {section.name: content[section.first : section.end] for section in sections(content)}
+        content = for_passes(content)
     except ValueError as error:
         raise ProgramError(f"{name}: not a module of WebAssembly: {error}") from None
-    if any(section.name == "linking" for section in found):
+    if "linking" in found:
         raise ProgramError(f"{name}: an object file; link it first: wasm-ld {name} -o OUT.wasm")
+    if "dylink" in found or "dylink.0" in found:
+        raise ProgramError(f"{name}: a shared library; expected a module that is linked statically")
     validate(name, content)
-    has_features = any(section.name == "target_features" for section in found)
-    with Module(content) as module:
-        features = module.features
-        if not has_features:
+    said = found.get("target_features", b"")
+    with Module(HEADER + said if said else content) as module:
+        if said:
+            features = module.features
+        else:
             module.set_features(sum(FEATURES.values()))
             features = used_features(module.text())
-            module.set_features(features)
+    with Module(content, features) as module:
         if not module.is_valid():
             raise ProgramError(f"{name}: binaryen's validator rejects the module; see its messages")
-        return module.write(names=True), features
+        return Prepared(module.write(names=True), features, said)
 
 
 def used_features(text: str) -> int:

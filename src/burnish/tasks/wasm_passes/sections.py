@@ -13,6 +13,7 @@ NAMES = (
 """The kinds of sections, by their numbers."""
 
 
+FOR_TOOLS = ("target_features", "sourceMappingURL", "build_id")
 FUNCTION_NAMES = 1  # the subsection of the name section
 
 
@@ -21,9 +22,14 @@ class Section(NamedTuple):
 
     kind: str  # one of NAMES
     name: str  # of a custom section; else ""
-    begin: int  # of the content, without its number and its size, in bytes from the start of the file
+    first: int  # position in the file, in bytes
+    begin: int  # position of the content, after the section's number and its size
     end: int
-    size: int  # in the file, its number and its size included
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file, the section's number and its size included."""
+        return self.end - self.first
 
 
 def number(content: bytes, at: int) -> tuple[int, int]:
@@ -63,7 +69,7 @@ def sections(content: bytes) -> Iterator[Section]:
         if content[first] == 0:
             length, text = number(content, begin)
             name = content[text : text + length].decode(errors="replace")
-        yield Section(NAMES[content[first]], name, begin, at, at - first)
+        yield Section(NAMES[content[first]], name, first, begin, at)
 
 
 def body_sizes(content: bytes) -> list[int]:
@@ -89,21 +95,21 @@ def leb128(value: int) -> bytes:
     return bytes([*made, value])
 
 
-def without_debug_sections(content: bytes) -> bytes:
-    """Return a module without debug information, which passes do not update, but with its functions' names.
+def for_passes(content: bytes) -> bytes:
+    """Return a module with the names of its functions, but without other sections that are for tools.
+
+    Passes do not update debug information, and a session stores the features.
 
     Raises:
         ValueError: the content is not that of a module.
     """
     kept = [HEADER]
-    at = len(HEADER)
     for section in sections(content):
-        first, at = at, section.end
         if section.name == "name":
             _, begin = number(content, section.begin)
             kept.append(_names_of_functions(content[begin + len("name") : section.end]))
-        elif not section.name.startswith(".debug_") and section.name not in ("sourceMappingURL", "build_id"):
-            kept.append(content[first:at])
+        elif not section.name.startswith(".debug_") and section.name not in FOR_TOOLS:
+            kept.append(content[section.first : section.end])
     return b"".join(kept)
 
 

@@ -17,7 +17,7 @@ from burnish.tasks.wasm_passes.actions import ACTIONS, ALL, AT_FUNCTIONS, AT_MOD
 from burnish.tasks.wasm_passes.binaryen import Module
 from burnish.tasks.wasm_passes.objectives import BY_SITE, OBJECTIVES, compressed_size
 from burnish.tasks.wasm_passes.observations import OBSERVATIONS, features, opcode_counts, section_sizes
-from burnish.tasks.wasm_passes.programs import open_check, prepared
+from burnish.tasks.wasm_passes.programs import Prepared, open_check, prepared
 from burnish.tasks.wasm_passes.running import fuel_of
 from burnish.tasks.wasm_passes.sections import body_sizes
 
@@ -25,27 +25,21 @@ from burnish.tasks.wasm_passes.sections import body_sizes
 class WasmSession(Session):
     """A module between passes. Sites are its functions with a body, the largest first.
 
-    A state is a module's binary form, with the names of its functions, and the actions at functions since.
+    A state is a module's binary form, with the names of its functions, and the effect of the actions at functions since.
     An action on the whole module reads this form and writes it, as a call of wasm-opt does. So nothing that
     only lives in binaryen's memory is part of a state. Actions at functions follow each other in memory,
     because a trace may have one for each of a thousand functions.
     """
 
-    def __init__(self, name: str, content: bytes, features: int, workload: Workload | None) -> None:
+    def __init__(self, name: str, prepared: Prepared, workload: Workload | None) -> None:
         super().__init__(ACTIONS)
         self.name = name
         self.workload = workload
-        self._features = features
-        self._content = content  # before the actions of _at_functions
-        self._at_functions: list[tuple[int, str]] = []
-        self._module: Module | None = None  # after the actions of _at_functions
-        self._forget()
-
-    def _forget(self) -> None:
-        """Drop all that was found out about the state before."""
-        self._written: bytes | None = None  # binary form with names
-        self._shipped: bytes | None = None  # binary form without names
-        self._names: tuple[str, ...] | None = None  # of the functions with a body, in order
+        self._prepared = prepared
+        self._module: Module | None = None  # the state, after actions at functions; None: _content is
+        self._content: bytes | None = prepared.content  # binary form with names; None: not written yet
+        self._shipped: bytes | None = None  # binary form without names; None: not written yet
+        self._names: tuple[str, ...] | None = None  # of the functions with a body, in order; None: not read yet
         self._sites: dict[str, None] | None = None
 
     def close(self) -> None:
@@ -56,10 +50,10 @@ class WasmSession(Session):
 
     def fork(self) -> WasmSession:
         """Return a second session in the same state."""
-        copy = WasmSession(self.name, self._content, self._features, self.workload)
+        copy = WasmSession(self.name, self._prepared, self.workload)
         copy.trace = list(self.trace)
-        copy._at_functions = list(self._at_functions)
-        copy._written, copy._shipped = self._written, self._shipped
+        copy._module = self._module.copy() if self._module else None
+        copy._content, copy._shipped = self._content, self._shipped
         copy._names, copy._sites = self._names, self._sites
         return copy
 
@@ -72,32 +66,29 @@ class WasmSession(Session):
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run the passes of an action; at a function, a change is reported without comparing."""
         self.check_legal(action, site)
+        one, changed = ALL[ACTIONS[action]], True
         if site:
-            ALL[ACTIONS[action]].run(self._in_memory(), site)
-            self._at_functions.append((int(action), site))
-            sites, names = self._sites, self._names  # passes of functions add and remove none
-            self._forget()
-            self._sites, self._names = sites, names
-            changed = True
+            if self._module is None:
+                self._module = self._read()
+            one.run(self._module, site)  # adds and removes no function
+            self._content = self._shipped = None
         else:
             before = self.content()
             with self._read() as module:
-                ALL[ACTIONS[action]].run(module)
-                after = module.write(names=True)
+                one.run(module)
+                self._content = module.write(names=True)
             self.close()
-            self._content, self._at_functions = after, []
-            changed = after != before
-            if changed:
-                self._forget()
-            self._written = after
+            if changed := self._content != before:
+                self._shipped = self._names = self._sites = None
         self.record(action, site)
         return changed
 
     def content(self) -> bytes:
         """Return the module's binary form, with the names of its functions."""
-        if self._written is None:
-            self._written = self._in_memory().write(names=True) if self._at_functions else self._content
-        return self._written
+        if self._content is None:
+            assert self._module
+            self._content = self._module.write(names=True)
+        return self._content
 
     def object_code(self) -> bytes:
         """Return the module as it is written to a file: without names, its stack code optimized."""
@@ -105,7 +96,7 @@ class WasmSession(Session):
             with self._read() as module:
                 self._names = module.functions()
                 module.shrink_stack_code()
-                self._shipped = module.write(names=False)
+                self._shipped = module.write(names=False) + self._prepared.last_section
         return self._shipped
 
     def sites(self) -> tuple[str, ...]:
@@ -182,15 +173,7 @@ class WasmSession(Session):
         return "binaryen's validator"
 
     def _read(self) -> Module:
-        return Module(self.content(), self._features)
-
-    def _in_memory(self) -> Module:
-        """Return the module after the actions at functions, which a fork applies on demand."""
-        if self._module is None:
-            self._module = Module(self._content, self._features)
-            for action, site in self._at_functions:
-                ALL[ACTIONS[action]].run(self._module, site)
-        return self._module
+        return Module(self.content(), self._prepared.features)
 
 
 def open_program(program: Program, first: Sequence[str] = ()) -> WasmSession:
@@ -201,7 +184,7 @@ def open_program(program: Program, first: Sequence[str] = ()) -> WasmSession:
         MissingTool: binaryen or wasmtime is not installed.
     """
     open_check(program)
-    session = WasmSession(program.name, *prepared(program.name, program.content), program.workload)
+    session = WasmSession(program.name, prepared(program.name, program.content), program.workload)
     session.replay(first)
     session.trace.clear()
     return session
