@@ -16,8 +16,8 @@ Left out are the passes of binaryen 116 that
 - need another form of the module or take too long: `poppify`; `dfo` takes 27 s where the others take 0.02 s;
   passes on flat code are actions together with `flatten`, because binaryen ends the process on other code.
 
-Each action on the whole module begins with reading it from its binary form (`roundtrip`), and each measured
-module had its stack code optimized (`generate-stack-ir`, `optimize-stack-ir`), so these are not actions.
+Each action on the whole module reads it from its binary form (`roundtrip`), and optimizes its stack code before
+it is written (`generate-stack-ir`, `optimize-stack-ir`), so these are not actions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from burnish.core.action import Action
 from burnish.core.trace import Trace
 from burnish.core.view import Mask
-from burnish.tasks.wasm_passes.binaryen import LEVELS, Module, Settings
+from burnish.tasks.wasm_passes.binaryen import LEVELS, STACK_PASSES, Module, Settings
 
 LIST_VERSION = 0  # of the list of actions
 
@@ -191,9 +191,12 @@ def commandline(trace: Trace) -> str:
     wasm-opt has no option for a single function, nor for the part of a pipeline; such entries are a comment.
     """
     lines = []
-    for text in trace:
+    for number, text in enumerate(trace, 1):
+        source, target = "in.wasm" if number == 1 else "out.wasm", "-o out.wasm"
+        names = "" if number == len(trace) else "-g "  # functions keep their names until the last command
         if ": " in text or text.startswith(OF_EACH):
             lines.append(f"# only by burnish: {text}")
         else:
-            lines.append(f"wasm-opt -g in.wasm {' '.join(ALL[text].words())} -o in.wasm")
-    return "\n".join([*lines, "wasm-opt in.wasm --generate-stack-ir --optimize-stack-ir -o out.wasm"])
+            words = (*ALL[text].words(), *(f"--{name}" for name in STACK_PASSES))
+            lines.append(f"wasm-opt {names}{source} {' '.join(words)} {target}")
+    return "\n".join(lines)

@@ -82,7 +82,7 @@ FEATURES = {
 }
 """wasm-features.h of binaryen 116, without those of garbage-collected languages."""
 
-_TO_WRITE = ("generate-stack-ir", "optimize-stack-ir")  # wasm-opt's last two passes at all levels but O0, O1
+STACK_PASSES = ("generate-stack-ir", "optimize-stack-ir")  # wasm-opt's last two passes at all levels but O0, O1
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ class Module:
             lib.BinaryenFunctionOptimize(lib.BinaryenGetFunction(self._ref, name.encode()), self._ref)
 
     def shrink_stack_code(self) -> None:
-        """Run wasm-opt's last passes, on the stack code: they take effect in the next `write` only."""
-        self.run(_TO_WRITE, Settings())
+        """Run wasm-opt's last passes, on the stack code that `write` writes; `copy` needs code without it."""
+        self.run(STACK_PASSES, Settings())
 
     def write(self, names: bool) -> bytes:
         """Return the module's binary form, with or without the names of its functions."""

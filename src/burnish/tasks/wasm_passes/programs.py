@@ -64,6 +64,7 @@ class Prepared(NamedTuple):
     """A module as sessions read it."""
 
     content: bytes  # with the names of its functions, without sections for tools
+    shipped: bytes  # without names, with all sections but debug information
     features: int  # that passes may use, bits of FEATURES
     last_section: bytes  # target_features, which binaryen would leave out of copies; b"" if there is none
 
@@ -95,7 +96,7 @@ def prepared(name: str, content: bytes) -> Prepared:
     with Module(content, features) as module:
         if not module.is_valid():
             raise ProgramError(f"{name}: binaryen's validator rejects the module; see its messages")
-        return Prepared(module.write(names=True), features, said)
+        return Prepared(module.write(names=True), module.write(names=False) + said, features, said)
 
 
 def used_features(text: str) -> int:

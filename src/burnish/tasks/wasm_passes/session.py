@@ -25,9 +25,9 @@ from burnish.tasks.wasm_passes.sections import body_sizes
 class WasmSession(Session):
     """A module between passes. Sites are its functions with a body, the largest first.
 
-    A state is a module's binary form, with the names of its functions, and the effect of the actions at functions since.
-    An action on the whole module reads this form and writes it, as a call of wasm-opt does. So nothing that
-    only lives in binaryen's memory is part of a state. Actions at functions follow each other in memory,
+    A state is a module's binary form, with the names of its functions, and the effect of the actions at functions
+    since. An action on the whole module reads this form and writes it, as a call of wasm-opt does. So nothing
+    that only lives in binaryen's memory is part of a state. Actions at functions follow each other in memory,
     because a trace may have one for each of a thousand functions.
     """
 
@@ -36,9 +36,8 @@ class WasmSession(Session):
         self.name = name
         self.workload = workload
         self._prepared = prepared
-        self._module: Module | None = None  # the state, after actions at functions; None: _content is
-        self._content: bytes | None = prepared.content  # binary form with names; None: not written yet
-        self._shipped: bytes | None = None  # binary form without names; None: not written yet
+        self._module: Module | None = None  # the state after actions at functions; None: _written is the state
+        self._written: tuple[bytes, bytes] | None = prepared[:2]  # with names, and as a file; None: not yet
         self._names: tuple[str, ...] | None = None  # of the functions with a body, in order; None: not read yet
         self._sites: dict[str, None] | None = None
 
@@ -53,8 +52,7 @@ class WasmSession(Session):
         copy = WasmSession(self.name, self._prepared, self.workload)
         copy.trace = list(self.trace)
         copy._module = self._module.copy() if self._module else None
-        copy._content, copy._shipped = self._content, self._shipped
-        copy._names, copy._sites = self._names, self._sites
+        copy._written, copy._names, copy._sites = self._written, self._names, self._sites
         return copy
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
@@ -71,33 +69,37 @@ class WasmSession(Session):
             if self._module is None:
                 self._module = self._read()
             one.run(self._module, site)  # adds and removes no function
-            self._content = self._shipped = None
+            self._written = None
         else:
             before = self.content()
             with self._read() as module:
                 one.run(module)
-                self._content = module.write(names=True)
+                self._written = self._write(module)
             self.close()
-            if changed := self._content != before:
-                self._shipped = self._names = self._sites = None
+            if changed := self.content() != before:
+                self._names = self._sites = None
         self.record(action, site)
         return changed
 
     def content(self) -> bytes:
         """Return the module's binary form, with the names of its functions."""
-        if self._content is None:
-            assert self._module
-            self._content = self._module.write(names=True)
-        return self._content
+        return self._forms()[0]
 
     def object_code(self) -> bytes:
-        """Return the module as it is written to a file: without names, its stack code optimized."""
-        if self._shipped is None:
-            with self._read() as module:
-                self._names = module.functions()
-                module.shrink_stack_code()
-                self._shipped = module.write(names=False) + self._prepared.last_section
-        return self._shipped
+        """Return the module as it is written to a file, without names."""
+        return self._forms()[1]
+
+    def _forms(self) -> tuple[bytes, bytes]:
+        if self._written is None:
+            assert self._module
+            with self._module.copy() as module:
+                self._written = self._write(module)
+        return self._written
+
+    def _write(self, module: Module) -> tuple[bytes, bytes]:
+        """Return the module with names, and as a file; wasm-opt's last passes run before."""
+        module.shrink_stack_code()
+        return module.write(names=True), module.write(names=False) + self._prepared.last_section
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions with a body, the largest first."""
