@@ -28,6 +28,7 @@ from tests.core import counting_task
 from tests.core.failures import failing_task
 from tests.sources import DATA, program
 from tests.tasks.mlir_schedules.small import small
+from tests.tasks.wasm_passes.modules import count
 
 ID = "burnish/LLVMPassesText-v1"
 HASH = DATA / "hash_table.c"
@@ -37,6 +38,7 @@ PROGRAMS = {
     "llvm_codegen": lambda: program("hash_table.c"),
     "loop_nests": lambda: parse_nest("f32 m=20 n=24 k=9\nc[m,n] += a[m,k] * b[k,n]").program("product"),
     "mlir_schedules": lambda: small("matmul"),
+    "wasm_passes": count,
 }
 
 
