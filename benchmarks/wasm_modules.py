@@ -3,10 +3,10 @@
     python benchmarks/wasm_modules.py [--budget 2s] [--pass-budget 10s] [--modules PATTERN ...] [--jobs 2]
                                       [--wasm-opt COMMAND] [--sources FOLDER] [--out FOLDER]
 
-Each program is compiled by clang -Oz, and by `burnish optimize` with --budget for each file. wasm-ld links both.
-Each module is then optimized by wasm-opt -Oz of the binaryen that burnish uses, by another wasm-opt (--wasm-opt, for
-example 'node FOLDER/bin/wasm-opt' of npm's package), and by burnish's passes with --pass-budget. wasmtime runs all
-of them and counts instructions; each output is compared with that of clang's module.
+Each program is compiled by clang -Oz, and by `burnish optimize` with --budget for each file. wasm-ld links
+both. Each module is then optimized by wasm-opt -Oz of the binaryen that burnish uses, by another wasm-opt
+(--wasm-opt, for example 'node FOLDER/bin/wasm-opt' of npm's package), and by burnish's passes with
+--pass-budget. wasmtime runs all and counts instructions; each output is compared with that of clang's module.
 
 Packages of Debian: wasi-libc, libclang-rt-14-dev-wasm32; sources by apt. --out, by default
 benchmarks/results/wasm_modules, gets rows.jsonl, a row for each program, and table.txt. Linked modules are in
@@ -42,7 +42,9 @@ FOLDERS = (MODULES.parent / "wasm", MODULES.parent / "firmware" / "images")
 TARGET = ("--target=wasm32-wasi", "--sysroot=/usr", *(f"-I{folder}" for folder in FOLDERS))
 LIBRARIES = Path("/usr/lib/wasm32-wasi")
 BUILTINS = "/usr/lib/llvm-14/lib/clang/14.0.6/lib/wasi/libclang_rt.builtins-wasm32.a"
-FEATURES = ("bulk-memory", "nontrapping-float-to-int", "sign-ext", "mutable-globals", "reference-types", "multivalue")
+FEATURES = """
+    bulk-memory nontrapping-float-to-int sign-ext mutable-globals reference-types multivalue
+""".split()
 COMPILERS = ("clang", "burnish")
 PASSES = ("linked", "wasm-opt", "newer wasm-opt", "passes")
 TITLES = {
@@ -150,7 +152,7 @@ def as_clang(file: str, target: str, words: Sequence[str]) -> None:
 
 def link(objects: Sequence[Path], target: Path) -> None:
     """Link objects to a module, as small as wasm-ld can."""
-    words = ["-O2", "--compress-relocations", "--strip-all", f"-L{LIBRARIES}", LIBRARIES / "crt1.o"]
+    words = ["-O2", "--compress-relocations", "--strip-all", f"-L{LIBRARIES}", f"{LIBRARIES}/crt1.o"]
     linker = find_tool("wasm-ld")
     subprocess.run([linker, *words, *objects, "-lc", BUILTINS, "-o", target], check=True)
 
@@ -177,20 +179,27 @@ def after(way: str, linked: Path, options: argparse.Namespace) -> bytes:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the tables, as Markdown: bytes, and executed instructions, each against clang -Oz."""
     ways = [key for key in rows[0] if ", " in key]
-    titles = [f"{'burnish + ' if way.startswith('burnish') else ''}{TITLES[way.partition(', ')[2]]}" for way in ways]
-    titles = [title.replace("burnish + clang -Oz", "burnish") for title in titles]
+    titles = [_title(*way.split(", ")) for way in ways]
     lines = [f"| module | {' | '.join(titles)} |", "|---" * (len(ways) + 1) + "|"]
     for row in rows:
         lines.append(f"| {row['module']} | {_changes([row[way]['bytes'] for way in ways])} |")
     sums = [sum(row[way]["bytes"] for row in rows) for way in ways]
     lines.append(f"| all | {_changes(sums)} |")
-    first = ways[0]
-    means = [
-        math.exp(math.fsum(math.log(row[way]["instructions"] / row[first]["instructions"]) for row in rows) / len(rows))
-        for way in ways[1:]
-    ]
+    means = [_mean(rows, way, ways[0]) for way in ways[1:]]
     lines.append(f"| instructions, geometric mean | | {' | '.join(f'{mean - 1:+.1%}' for mean in means)} |")
     return "\n".join(lines)
+
+
+def _title(compiler: str, way: str) -> str:
+    if compiler == "clang":
+        return TITLES[way]
+    return "burnish" if way == "linked" else f"burnish + {TITLES[way]}"
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], way: str, first: str) -> float:
+    """Return the geometric mean of the ratios of executed instructions."""
+    ratios = [row[way]["instructions"] / row[first]["instructions"] for row in rows]
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
 
 
 def _changes(sizes: Sequence[int]) -> str:

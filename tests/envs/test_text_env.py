@@ -32,7 +32,7 @@ from tests.tasks.wasm_passes.modules import count
 
 ID = "burnish/LLVMPassesText-v1"
 HASH = DATA / "hash_table.c"
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[[], Program]] = {
     "llvm_passes": lambda: program("matrix.c"),
     "llvm_inlining": lambda: program("hash_table.c"),
     "llvm_codegen": lambda: program("hash_table.c"),

@@ -57,7 +57,9 @@ def test_a_truncated_program_is_refused_everywhere() -> None:
             open_program(program)
         except ProgramError:
             continue
-        assert length >= content.rindex(b"target_features") - 200 or length == 8, "only sections for tools are missing"
+        assert length >= content.rindex(b"target_features") - 200 or length == 8, (
+            "only sections for tools are missing"
+        )
 
 
 def test_other_languages_are_refused() -> None:
@@ -69,7 +71,7 @@ def test_features_are_those_of_the_section() -> None:
     content = compiled().content
     with Module(content) as module:
         assert prepared("c", content).features == module.features
-    assert prepared("c", content).last_section.endswith(content[-10:])
+    assert b"+\x08sign-ext" in prepared("c", content).last_section
 
 
 def test_features_without_a_section_are_those_in_use() -> None:

@@ -13,8 +13,8 @@ from burnish.cli import main
 from burnish.core.program import Run, Workload
 from burnish.core.registry import load_task
 from burnish.evaluation.optimization import Strategy, optimize
+from burnish.search.budget import Budget
 from burnish.search.problem import Problem
-from burnish.search.run import Budget
 from burnish.tasks.wasm_passes.running import WasmBehaviour, execute
 from tests.tasks.wasm_passes.modules import COUNT, compiled
 
@@ -26,7 +26,9 @@ def test_a_search_is_smaller_than_wasm_opt_and_repeats() -> None:
     assert (first.trace, first.cost) == (again.trace, again.cost)
 
 
-def test_a_written_module_is_replayed_and_prints_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_written_module_is_replayed_and_prints_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "count.wat").write_text(COUNT)
     made, row = tmp_path / "made.wasm", tmp_path / "row.json"
     command = ["optimize", f"{tmp_path}/count.wat", "--budget", "6 evaluations", "-o", str(made), "--run", ""]

@@ -2,22 +2,22 @@
 
 Left out are the passes of binaryen 116 that
 
-- need an assumption of the user: `optimize-added-constants*` (--low-memory-unused), those for classes and
-  types of garbage-collected languages, most of which need --closed-world (`abstract-type-refining`, `cfp`, `gsi`,
+- need an assumption of the user: `optimize-added-constants*` (--low-memory-unused), and passes for types of
+  garbage-collected languages, most of which need --closed-world (`abstract-type-refining`, `cfp`, `gsi`,
   `gto`, `global-refining`, `remove-unused-types`, `signature-*`, `type-*`) or do nothing elsewhere
   (`heap2local`, `local-subtyping`, `optimize-casts`, `gufa-cast-all`);
-- change the interface or remove sections that the user may want: `asyncify`, `dyncalls`, `extract-function`,
-  `inline-main`, `legalize-*`, `limit-segments`, `minify-*`, `post-emscripten`, `remove-memory`, `set-globals`,
-  `strip-*`, `stub-unsupported-js`;
+- change the interface or remove sections that the user may want: `asyncify`, `dyncalls`,
+  `extract-function`, `inline-main`, `legalize-*`, `limit-segments`, `minify-*`, `post-emscripten`,
+  `remove-memory`, `set-globals`, `strip-*`, `stub-unsupported-js`;
 - lower for other engines, or add checks: `*-lowering`, `denan`, `dealign`, `fpcast-emu`, `instrument-*`,
   `log-execution`, `optimize-for-js`, `remove-non-js-ops`, `safe-heap`, `spill-pointers`, `stack-check`,
   `trap-mode-*`;
 - print or rename: `print*`, `metrics`, `nm`, `name-types`, `souperify*`, `symbolmap`, `dwarfdump`;
-- need another form of the module or take too long: `poppify`; `dfo` takes 27 s where the others take 0.02 s;
-  passes on flat code are actions together with `flatten`, because binaryen ends the process on other code.
+- need another form of the module or take too long: `poppify`; `dfo` takes 27 s where others take 0.02 s.
 
-Each action on the whole module reads it from its binary form (`roundtrip`), and optimizes its stack code before
-it is written (`generate-stack-ir`, `optimize-stack-ir`), so these are not actions.
+Passes on flat code are actions together with `flatten`: binaryen ends the process on other code. Each action
+on the whole module reads it from its binary form (`roundtrip`), and optimizes its stack code before it is
+written (`generate-stack-ir`, `optimize-stack-ir`), so these are not actions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from burnish.core.action import Action
 from burnish.core.trace import Trace
 from burnish.core.view import Mask
-from burnish.tasks.wasm_passes.binaryen import LEVELS, STACK_PASSES, Module, Settings
+from burnish.tasks.wasm_passes.binaryen import DEFAULTS, LEVELS, STACK_PASSES, Module, Settings
 
 LIST_VERSION = 0  # of the list of actions
 
@@ -50,16 +50,16 @@ OF_FUNCTIONS = {
     "optimize-instructions": "Optimize combinations of instructions",
     "pick-load-signs": "Pick the signs of loads by their uses",
     "precompute": "Compute expressions that are known at compile time",
-    "precompute-propagate": "Compute expressions that are known at compile time, and propagate them through locals",
+    "precompute-propagate": "Compute expressions that are known at compile time, also through locals",
     "remove-unused-brs": "Remove branches that are not needed",
     "remove-unused-names": "Remove names of locations that are never branched to",
     "reorder-locals": "Sort locals by how often they are accessed",
     "rse": "Remove redundant sets of locals",
     "simplify-locals": "Optimize accesses of locals",
     "simplify-locals-nonesting": "Optimize accesses of locals, without nesting",
-    "simplify-locals-nostructure": "Optimize accesses of locals, without making blocks and ifs return values",
+    "simplify-locals-nostructure": "Optimize accesses of locals, without values of blocks and ifs",
     "simplify-locals-notee": "Optimize accesses of locals, without tees",
-    "simplify-locals-notee-nostructure": "Optimize accesses of locals, without tees and values of blocks and ifs",
+    "simplify-locals-notee-nostructure": "Optimize accesses of locals, without tees or values of blocks",
     "ssa": "Give each variable a single assignment",
     "ssa-nomerge": "Give each variable a single assignment, ignoring merges",
     "untee": "Replace tees by sets and gets",
@@ -80,7 +80,7 @@ OF_MODULES = {
     "monomorphize": "Create specialized versions of functions",
     "once-reduction": "Reduce calls to code that only runs once",
     "remove-unused-module-elements": "Remove unused elements of the module",
-    "remove-unused-nonfunction-module-elements": "Remove unused elements of the module that are not functions",
+    "remove-unused-nonfunction-module-elements": "Remove unused elements of the module except functions",
     "reorder-functions": "Sort functions by how often they are called",
     "reorder-functions-by-name": "Sort functions by name",
     "reorder-globals": "Sort globals by how often they are accessed",
@@ -90,14 +90,14 @@ OF_MODULES = {
 # On flat code only, so each begins with `flatten`; the second one is how -O4 begins.
 ON_FLAT_CODE = {
     "flatten,rereloop": "Flatten the code, and make its control flow anew by the relooper",
-    "flatten,simplify-locals-notee-nostructure,local-cse": "Flatten the code, and eliminate common subexpressions",
-    "flatten,local-cse": "Flatten the code, and eliminate common subexpressions without sinking any before",
+    "flatten,simplify-locals-notee-nostructure,local-cse": "Flatten the code, sink, eliminate subexpressions",
+    "flatten,local-cse": "Flatten the code, and eliminate common subexpressions",
 }
 # The effects of functions are known until the end of an action, so each has the passes that use them.
 WITH_EFFECTS = {
-    "generate-global-effects,vacuum": "Find the effects of each function, and remove calls that have none",
-    "generate-global-effects,simplify-locals,vacuum": "Find the effects of each function, and move locals across calls",
-    "generate-global-effects,local-cse": "Find the effects of each function, and eliminate common loads across calls",
+    "generate-global-effects,vacuum": "Find the effects of functions, and remove calls that have none",
+    "generate-global-effects,simplify-locals,vacuum": "Find the effects of functions, and sink across calls",
+    "generate-global-effects,local-cse": "Find the effects of functions, and reuse loads across calls",
 }
 PIPELINE = "default"  # of a level, as `wasm-opt -Oz` runs it
 OF_EACH = "functions"  # the part of that pipeline that works function by function
@@ -113,7 +113,7 @@ class PassAction:
     """An action: passes in order and their settings."""
 
     passes: tuple[str, ...]  # (): the pipeline of the settings' level, or its passes of functions
-    settings: Settings = Settings()
+    settings: Settings = DEFAULTS
     of_functions: bool = False  # also legal at a function
 
     def run(self, module: Module, function: str = "") -> None:
@@ -143,7 +143,8 @@ def _make_actions() -> dict[str, PassAction]:
         for size in ALWAYS:
             made[f"{name}(always={size})"] = PassAction((name,), Settings(always_inline_max_size=size))
         for size in ONE_CALLER:
-            made[f"{name}(one-caller={size})"] = PassAction((name,), Settings(one_caller_inline_max_size=size))
+            limited = Settings(one_caller_inline_max_size=size)
+            made[f"{name}(one-caller={size})"] = PassAction((name,), limited)
         made[f"{name}(O3)"] = PassAction((name,), Settings("O3"))
         made[f"{name}(loops)"] = PassAction((name,), Settings("O3", inline_functions_with_loops=True))
     made |= {f"{OF_EACH}<{level}>": PassAction((), Settings(level), of_functions=True) for level in LEVELS}

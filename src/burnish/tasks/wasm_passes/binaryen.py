@@ -30,7 +30,8 @@ void _ZN4wasm11ModuleUtils10copyModuleERKNS_6ModuleERS1_(BinaryenModuleRef from,
 bool BinaryenModuleValidate(BinaryenModuleRef module);
 BinaryenFeatures BinaryenModuleGetFeatures(BinaryenModuleRef module);
 void BinaryenModuleSetFeatures(BinaryenModuleRef module, BinaryenFeatures features);
-BinaryenModuleAllocateAndWriteResult BinaryenModuleAllocateAndWrite(BinaryenModuleRef module, const char *sourceMapUrl);
+BinaryenModuleAllocateAndWriteResult
+BinaryenModuleAllocateAndWrite(BinaryenModuleRef module, const char *sourceMapUrl);
 char *BinaryenModuleAllocateAndWriteText(BinaryenModuleRef module);
 void free(void *pointer);
 
@@ -82,7 +83,8 @@ FEATURES = {
 }
 """wasm-features.h of binaryen 116, without those of garbage-collected languages."""
 
-STACK_PASSES = ("generate-stack-ir", "optimize-stack-ir")  # wasm-opt's last two passes at all levels but O0, O1
+STACK_PASSES = ("generate-stack-ir", "optimize-stack-ir")
+"""The last two passes of -O2 and of all levels above."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,9 @@ class Settings:
         )
 
 
+DEFAULTS = Settings()
+
+
 class Module:
     """A module in memory.
 
@@ -121,7 +126,7 @@ class Module:
     """
 
     def __init__(self, content: bytes, features: int | None = None) -> None:
-        """Read a module; with `features`, bits of FEATURES that replace those of its target_features section."""
+        """Read a module; `features`, bits of FEATURES, replaces those of its section target_features."""
         ffi, self._lib = library()
         self._ref = self._lib.BinaryenModuleRead(ffi.from_buffer("char[]", content), len(content))
         if features is not None:
@@ -130,7 +135,7 @@ class Module:
     def copy(self) -> Module:
         """Return a second module with the same content.
 
-        The C API has no function for this; binaryen's own (ModuleUtils::copyModule) is in the library, too. It
+        The C API has no function for this; the library also has binaryen's own, ModuleUtils::copyModule. It
         leaves out the sections target_features and dylink, which sessions do not give to binaryen.
         """
         made = Module.__new__(Module)
@@ -200,9 +205,9 @@ class Module:
         for name in [function] if function else self.functions():
             lib.BinaryenFunctionOptimize(lib.BinaryenGetFunction(self._ref, name.encode()), self._ref)
 
-    def shrink_stack_code(self) -> None:
-        """Run wasm-opt's last passes, on the stack code that `write` writes; `copy` needs code without it."""
-        self.run(STACK_PASSES, Settings())
+    def optimize_stack_code(self, settings: Settings) -> None:
+        """Run STACK_PASSES on the code that `write` writes; afterwards, the module cannot be copied."""
+        self.run(STACK_PASSES, settings)
 
     def write(self, names: bool) -> bytes:
         """Return the module's binary form, with or without the names of its functions."""
@@ -238,6 +243,7 @@ def library() -> tuple[Any, Any]:
     except ImportError as error:
         raise MissingTool(f"Binaryen is not installed ({error}): {INSTALL}") from None
     ffi.cdef(_DECLARATIONS)
+    assert wheel.__file__
     return ffi, ffi.dlopen(str(Path(wheel.__file__).parent / "lib" / "libbinaryen.so"))
 
 

@@ -1,8 +1,8 @@
 """Traces worth trying first, and suffixes worth trying at every function.
 
-Found by trying prefixes, pipelines and ends on cJSON, zlib and lua at -Oz, function by function. Four steps are not
-in -Oz, and each gains after it: making the control flow anew, running the passes of functions once more, the flow
-analysis of the whole program, and keeping repeated constants in a local.
+Found by trying prefixes, pipelines and ends on cJSON, zlib and lua, function by function. Four steps are not
+in -Oz, and each gains after it: making the control flow anew, running the passes of functions once more, the
+flow analysis of the whole program, and keeping repeated constants in a local.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ OBJECTIVES: dict[str, Objective] = {
     item.name: item
     for item in (
         Objective("wasm-bytes", "bytes", "of the module, as it is written to a file", heading="wasm bytes"),
-        Objective("gzip-bytes", "bytes", "of the module, compressed by gzip -9", by_site=False, heading="gzip"),
+        Objective(
+            "gzip-bytes", "bytes", "of the module, compressed by gzip -9", by_site=False, heading="gzip"
+        ),
         Objective(
             "brotli-bytes",
             "bytes",

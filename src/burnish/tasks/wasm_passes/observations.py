@@ -18,7 +18,8 @@ _LONG = ("load32_s", "load32_u", "store32", "extend_i32_s", "extend_i32_u", "ext
 _WHOLE = """
     const eqz eq ne lt_s lt_u gt_s gt_u le_s le_u ge_s ge_u clz ctz popcnt add sub mul div_s div_u rem_s rem_u
     and or xor shl shr_s shr_u rotl rotr extend8_s extend16_s
-    trunc_f32_s trunc_f32_u trunc_f64_s trunc_f64_u trunc_sat_f32_s trunc_sat_f32_u trunc_sat_f64_s trunc_sat_f64_u
+    trunc_f32_s trunc_f32_u trunc_f64_s trunc_f64_u
+    trunc_sat_f32_s trunc_sat_f32_u trunc_sat_f64_s trunc_sat_f64_u
 """.split()
 _REAL = """
     const load store eq ne lt gt le ge abs neg ceil floor trunc nearest sqrt add sub mul div min max copysign
@@ -51,14 +52,11 @@ OBSERVATIONS: dict[str, Observation] = {
     for item in (
         Observation(
             "features",
-            "sizes of sections in bytes, the number of functions and sizes of bodies; then how often each byte "
-            "is in the code section",
+            "sizes of sections in bytes, number of functions, sizes of bodies; how often each byte is there",
             shape=(len(NAMES) + len(COUNTED) + 256,),
             columns=(*NAMES, *COUNTED, *(f"byte {i}" for i in range(256))),
         ),
-        Observation(
-            "sections", "the bytes of each kind of section", shape=(len(NAMES),), columns=NAMES
-        ),
+        Observation("sections", "the bytes of each kind of section", shape=(len(NAMES),), columns=NAMES),
         Observation(
             "opcodes", "how often each instruction is in the module", shape=(len(OPCODES),), columns=OPCODES
         ),

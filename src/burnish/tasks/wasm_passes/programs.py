@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     content: bytes  # with the names of its functions, without sections for tools
     shipped: bytes  # without names, with all sections but debug information
     features: int  # that passes may use, bits of FEATURES
-    last_section: bytes  # target_features, which binaryen would leave out of copies; b"" if there is none
+    last_section: bytes  # target_features as binaryen writes it, but not in copies; b"" if there is none
 
 
 @lru_cache(maxsize=8)  # searches and environments open a program many times; a module is below a few MB
@@ -89,7 +89,7 @@ def prepared(name: str, content: bytes) -> Prepared:
     said = found.get("target_features", b"")
     with Module(HEADER + said if said else content) as module:
         if said:
-            features = module.features
+            features, said = module.features, module.write(names=False).removeprefix(HEADER)
         else:
             module.set_features(sum(FEATURES.values()))
             features = used_features(module.text())

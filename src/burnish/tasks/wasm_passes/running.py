@@ -136,8 +136,13 @@ def _execute(module: Any, run: Run, files: Mapping[str, bytes], seconds: float) 
             trap = _first_line(error)
         finally:
             deadline.cancel()
-        written = [streams[name].read_bytes() if streams[name].exists() else b"" for name in ("stdout", "stderr")]
-        return Outcome(status, trap, *written, FUEL - store.get_fuel())
+        output, errors = (_content(streams[name]) for name in ("stdout", "stderr"))
+        return Outcome(status, trap, output, errors, FUEL - store.get_fuel())
+
+
+def _content(path: Path) -> bytes:
+    """Return a file's content; nothing was written if there is no file."""
+    return path.read_bytes() if path.exists() else b""
 
 
 class WasmBehaviour(Behaviour):

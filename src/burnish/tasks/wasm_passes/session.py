@@ -11,10 +11,11 @@ import numpy as np
 from burnish.core.errors import CompilerCrash, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.core.session import Session
+from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.wasm_passes.actions import ACTIONS, ALL, AT_FUNCTIONS, AT_MODULE
-from burnish.tasks.wasm_passes.binaryen import Module
+from burnish.tasks.wasm_passes.binaryen import DEFAULTS, Module, Settings
 from burnish.tasks.wasm_passes.objectives import BY_SITE, OBJECTIVES, compressed_size
 from burnish.tasks.wasm_passes.observations import OBSERVATIONS, features, opcode_counts, section_sizes
 from burnish.tasks.wasm_passes.programs import Prepared, open_check, prepared
@@ -25,10 +26,10 @@ from burnish.tasks.wasm_passes.sections import body_sizes
 class WasmSession(Session):
     """A module between passes. Sites are its functions with a body, the largest first.
 
-    A state is a module's binary form, with the names of its functions, and the effect of the actions at functions
-    since. An action on the whole module reads this form and writes it, as a call of wasm-opt does. So nothing
-    that only lives in binaryen's memory is part of a state. Actions at functions follow each other in memory,
-    because a trace may have one for each of a thousand functions.
+    A state is a module's binary form, with the names of its functions, and the effect of the actions at
+    functions since. An action on the whole module reads this form and writes it, as a call of wasm-opt does.
+    So nothing that only lives in binaryen's memory is part of a state. Actions at functions follow each other
+    in memory, because a trace may have one for each of a thousand functions.
     """
 
     def __init__(self, name: str, prepared: Prepared, workload: Workload | None) -> None:
@@ -36,9 +37,9 @@ class WasmSession(Session):
         self.name = name
         self.workload = workload
         self._prepared = prepared
-        self._module: Module | None = None  # the state after actions at functions; None: _written is the state
+        self._module: Module | None = None  # the state after actions at functions, else None
         self._written: tuple[bytes, bytes] | None = prepared[:2]  # with names, and as a file; None: not yet
-        self._names: tuple[str, ...] | None = None  # of the functions with a body, in order; None: not read yet
+        self._names: tuple[str, ...] | None = None  # of functions with a body; None: not read yet
         self._sites: dict[str, None] | None = None
 
     def close(self) -> None:
@@ -74,7 +75,7 @@ class WasmSession(Session):
             before = self.content()
             with self._read() as module:
                 one.run(module)
-                self._written = self._write(module)
+                self._written = self._write(module, one.settings)
             self.close()
             if changed := self.content() != before:
                 self._names = self._sites = None
@@ -96,9 +97,9 @@ class WasmSession(Session):
                 self._written = self._write(module)
         return self._written
 
-    def _write(self, module: Module) -> tuple[bytes, bytes]:
-        """Return the module with names, and as a file; wasm-opt's last passes run before."""
-        module.shrink_stack_code()
+    def _write(self, module: Module, settings: Settings = DEFAULTS) -> tuple[bytes, bytes]:
+        """Optimize the module's stack code; return the module with names, and as a file."""
+        module.optimize_stack_code(settings)
         return module.write(names=True), module.write(names=False) + self._prepared.last_section
 
     def sites(self) -> tuple[str, ...]:
@@ -192,7 +193,9 @@ def open_program(program: Program, first: Sequence[str] = ()) -> WasmSession:
     return session
 
 
-BASELINES = {
+BASELINES: dict[str, Opener] = {
     "unoptimized": open_program,
-    **{level: partial(open_program, first=(f"default<{level}>",)) for level in ("O2", "O3", "O4", "Os", "Oz")},
+    **{
+        level: partial(open_program, first=(f"default<{level}>",)) for level in ("O2", "O3", "O4", "Os", "Oz")
+    },
 }
