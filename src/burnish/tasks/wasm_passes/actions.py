@@ -105,7 +105,7 @@ BY_LEVEL = ("code-folding", "local-cse", "optimize-instructions", "precompute", 
 """Passes of functions that decide differently for speed: each is also there with the settings of -O3."""
 
 ALWAYS = (0, 1, 4, 8, 16)  # of --always-inline-max-function-size, whose default is 2
-ONE_CALLER = (0, 8, 32, 128)  # of --one-caller-inline-max-function-size, whose default is no limit
+ONE_CALLER = (0, 8, 32, 128)  # of --one-caller-inline-max-function-size, by default without a limit
 
 
 @dataclass(frozen=True)
