@@ -4,9 +4,9 @@
                                       [--wasm-opt COMMAND] [--sources FOLDER] [--out FOLDER]
 
 Each program is compiled by clang -Oz, and by `burnish optimize` with --budget for each file. wasm-ld links
-both. Each module is then optimized by wasm-opt -Oz of the binaryen that burnish uses, by another wasm-opt
-(--wasm-opt, for example 'node FOLDER/bin/wasm-opt' of npm's package), and by burnish's passes with
---pass-budget. wasmtime runs all and counts instructions; each output is compared with that of clang's module.
+both. Each module is then optimized by wasm-opt -Oz of burnish's binaryen, by a newer wasm-opt, and
+by burnish's passes with --pass-budget. --wasm-opt names it: 'node FOLDER/bin/wasm-opt' of npm's
+package, for example. wasmtime runs all modules and counts instructions. Outputs are compared.
 
 Packages of Debian: wasi-libc, libclang-rt-14-dev-wasm32; sources by apt. --out, by default
 benchmarks/results/wasm_modules, gets rows.jsonl, a row for each program, and table.txt. Linked modules are in

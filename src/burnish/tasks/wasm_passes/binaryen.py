@@ -199,7 +199,7 @@ class Module:
         self._lib.BinaryenModuleOptimize(self._ref)
 
     def run_function_pipeline(self, settings: Settings, function: str = "") -> None:
-        """Run the pipeline's passes of functions, on one function or on each of them."""
+        """Run the pipeline's passes of functions, on one function or on every one."""
         _, lib = library()
         _set(settings)
         for name in [function] if function else self.functions():

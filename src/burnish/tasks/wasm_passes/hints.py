@@ -14,8 +14,9 @@ _CONTROL_FLOW = "flatten,rereloop"
 _FLAT = "flatten,simplify-locals-notee-nostructure,local-cse"
 _LAST = "const-hoisting"  # before other passes, they put the constants back
 
-INITIAL_TRACES: tuple[Trace, ...] = ((_OZ,), (_OZ, "gufa-optimizing"))
+INITIAL_TRACES: tuple[Trace, ...] = ((_OZ,), (_OZ, "gufa-optimizing", _LAST))
 SUFFIXES: tuple[Trace, ...] = (
+    (_CONTROL_FLOW, _AGAIN, _LAST),
     (_CONTROL_FLOW, _AGAIN, _AGAIN, _LAST),
     (_AGAIN, _LAST),
     (_FLAT, _AGAIN, _LAST),

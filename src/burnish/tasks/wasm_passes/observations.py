@@ -84,7 +84,7 @@ def features(content: bytes) -> NDArray[np.int64]:
 
 
 def opcode_counts(text: str) -> NDArray[np.int64]:
-    """Return how often each of OPCODES is in a module's text: int64[len(OPCODES)]."""
+    """Return the counts of OPCODES in a module's text: int64[len(OPCODES)]."""
     counts = Counter(_HEAD.findall(text))
     known = [counts[name] for name in OPCODES[:-1]]
     others = sum(count for name, count in counts.items() if name not in _NO_INSTRUCTIONS) - sum(known)

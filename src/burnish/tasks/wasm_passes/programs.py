@@ -35,7 +35,7 @@ _USES = {
 
 
 class WasmSource(FileSource):
-    """Files .wasm and .wat, and folders of them."""
+    """Files .wasm and .wat, and folders of such files."""
 
     def __init__(self) -> None:
         super().__init__(LANGUAGE, (".wasm", ".wat"))
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     content: bytes  # with the names of its functions, without sections for tools
     shipped: bytes  # without names, with all sections but debug information
     features: int  # that passes may use, bits of FEATURES
-    last_section: bytes  # target_features as binaryen writes it, but not in copies; b"" if there is none
+    last_section: bytes  # target_features as binaryen writes it, but not in copies; b"" without one
 
 
 @lru_cache(maxsize=8)  # searches and environments open a program many times; a module is below a few MB

@@ -72,7 +72,7 @@ def wat_to_wasm(name: str, text: bytes) -> bytes:
 
 
 def fuel_of(name: str, content: bytes, workload: Workload | None) -> int:
-    """Return how many instructions a program's runs execute; without a workload, one run without inputs.
+    """Return the instructions of all runs of a program; without a workload, of one run without input.
 
     Raises:
         NotMeasurable: it does not end by itself, or cannot be started.
@@ -141,7 +141,7 @@ def _execute(module: Any, run: Run, files: Mapping[str, bytes], seconds: float) 
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's content; nothing was written if there is no file."""
+    """Return a file's content; b"" if nothing was written."""
     return path.read_bytes() if path.exists() else b""
 
 
