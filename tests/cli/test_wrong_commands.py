@@ -224,6 +224,7 @@ def test_help_says_each_form_of_a_program_once(capsys: pytest.CaptureFixture[str
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count("a file (.c .cc .cpp .ll .bc), a folder") == 1
     assert "for loop_nests a file" in shown and "for mlir_schedules a file" in shown
+    assert "for wasm_passes a file (.wasm .wat)" in shown
 
 
 def test_examples_of_corpus_stand_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,15 +28,17 @@ from tests.core import counting_task
 from tests.core.failures import failing_task
 from tests.sources import DATA, program
 from tests.tasks.mlir_schedules.small import small
+from tests.tasks.wasm_passes.modules import count
 
 ID = "burnish/LLVMPassesText-v1"
 HASH = DATA / "hash_table.c"
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[[], Program]] = {
     "llvm_passes": lambda: program("matrix.c"),
     "llvm_inlining": lambda: program("hash_table.c"),
     "llvm_codegen": lambda: program("hash_table.c"),
     "loop_nests": lambda: parse_nest("f32 m=20 n=24 k=9\nc[m,n] += a[m,k] * b[k,n]").program("product"),
     "mlir_schedules": lambda: small("matmul"),
+    "wasm_passes": count,
 }
 
 

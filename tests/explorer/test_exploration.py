@@ -26,6 +26,7 @@ from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
 from tests.sources import program
 from tests.tasks.mlir_schedules.small import small
+from tests.tasks.wasm_passes.modules import count
 
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "llvm_passes": lambda: program("matrix.c"),
@@ -33,6 +34,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "llvm_codegen": lambda: program("hash_table.c"),
     "loop_nests": lambda: parse("f32 m=20 n=24 k=9\nc[m,n] += a[m,k] * b[k,n]").program("product"),
     "mlir_schedules": lambda: small("matmul"),
+    "wasm_passes": count,
 }
 
 

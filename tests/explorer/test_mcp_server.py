@@ -24,6 +24,7 @@ from burnish.workers.worker import GIB, Limits
 from tests.core.failures import failing_task
 from tests.sources import DATA
 from tests.tasks.mlir_schedules.small import small
+from tests.tasks.wasm_passes.modules import COUNT
 from tests.waiting import wait_until
 
 pytest.importorskip("mcp")
@@ -41,6 +42,7 @@ TASKS = {
     "llvm_codegen": ("hash_table.c", "spill-cost", ".o"),
     "loop_nests": ("product.nest", "seconds", ".loops"),
     "mlir_schedules": ("product.mlir", "seconds", ".mlir"),
+    "wasm_passes": ("count.wat", "gzip-bytes", ".wat"),
 }
 Call = Callable[..., Awaitable[Any]]
 
@@ -52,6 +54,7 @@ def folder(tmp_path: Path) -> Path:
     for name in ("matrix.c", "hash_table.c"):
         shutil.copy(DATA / name, inside)
     (inside / "product.nest").write_text(NEST)
+    (inside / "count.wat").write_text(COUNT)
     (inside / "headers" / "sizes.h").write_text("#define SIZE 3\n")
     (inside / "own.c").write_text('#include "sizes.h"\nint size(void) { return SIZE + MORE; }\n')
     (tmp_path / "secret.c").write_text("int secret;")

@@ -1,0 +1,74 @@
+"""Searches, runs and files, as users call them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import main
+from burnish.core.program import Run, Workload
+from burnish.core.registry import load_task
+from burnish.evaluation.optimization import Strategy, optimize
+from burnish.search.budget import Budget
+from burnish.search.problem import Problem
+from burnish.tasks.wasm_passes.running import WasmBehaviour, execute
+from tests.tasks.wasm_passes.modules import COUNT, compiled
+
+
+def test_a_search_is_smaller_than_wasm_opt_and_repeats() -> None:
+    problem = Problem(load_task("wasm_passes"), compiled())
+    first, again = (optimize(problem, Budget(evaluations=12), strategy=Strategy(seed=3)) for _ in range(2))
+    assert first.cost <= first.baselines["Oz"]
+    assert (first.trace, first.cost) == (again.trace, again.cost)
+
+
+def test_a_written_module_is_replayed_and_prints_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "count.wat").write_text(COUNT)
+    made, row = tmp_path / "made.wasm", tmp_path / "row.json"
+    command = ["optimize", f"{tmp_path}/count.wat", "--budget", "6 evaluations", "-o", str(made), "--run", ""]
+    assert main([*command, "--result", str(row)]) == 0
+    assert "outputs equal" in capsys.readouterr().out
+    assert execute(made.read_bytes(), [Run("none")], {})[0].output == b"acgmeokii"
+    assert main(["replay", str(row)]) == 0
+    assert json.loads(row.read_text())["task"] == "wasm_passes-v0"
+
+
+def test_a_changed_output_is_a_difference() -> None:
+    workload = Workload((Run("none"),))
+    behaviour = WasmBehaviour("c", workload)
+    (right,) = execute(compiled().content, workload.runs, {})
+    (wrong,) = execute(compiled().content.replace(b"done\n", b"gone\n"), workload.runs, {})
+    assert not behaviour.differences([right], [right])
+    assert "expected" in behaviour.differences([wrong], [right])[0]
+
+
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("icpp_binaryen", "wasmtime", "brotli"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+from burnish.core.errors import MissingTool
+from burnish.core.program import Program
+from burnish.core.registry import load_task
+task = load_task("wasm_passes")
+print(len(task.actions))
+try:
+    task.open(Program("a", "wasm", b"\\0asm\\1\\0\\0\\0"))
+except MissingTool as error:
+    print(error)
+"""
+
+
+def test_without_the_extra_the_task_says_what_to_install() -> None:
+    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False)
+    assert "pip install '.[wasm]'" in done.stdout, done.stderr
