@@ -10,7 +10,7 @@ import itertools
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,10 +41,12 @@ class CrossCommand:
     """A command, and burnish's options for it.
 
     Attributes:
+        level: The command's level of optimization; "" if it names none.
         workspace: The folder for temporary files.
     """
 
     plan: ClangJobs
+    level: str
     options: DriverOptions
     optimizer: Optimizer
     workspace: Path
@@ -86,7 +88,24 @@ class CrossCommand:
         except (KeptReference, InputError, OSError) as why:
             sys.stderr.write(f"burnish cc: {job.source}: {why}\n")
             return 1
-        return processes.run((job if job.belongs_to_clang else with_builtins(job)).command)
+        if job.belongs_to_clang:
+            return processes.run(job.command)
+        return self._link(with_builtins(job), folder)
+
+    def _link(self, job: ClangJob, folder: Path) -> Outcome | int:
+        """Run a linker, then make a module of WebAssembly smaller; return the outcome, or the exit code."""
+        start = PROCESSORS.now()
+        if code := processes.run(job.command):
+            return code
+        if not self.plan.makes_module:
+            return 0
+        from burnish.cc.wasm_link import improve_module  # imports a search
+
+        ended = PROCESSORS.now()
+        compiled = Compiled(ended - start, ended, frozenset())
+        one = replace(self.plan, jobs=(job,))
+        build = Build(one, compiled, self.options, self.optimizer, folder)
+        return improve_module(build, job, self.level, folder) or 0
 
     def _compile(self, job: ClangJob, folder: Path) -> Outcome | int:
         """Make the object of a compilation, then a smaller one; return the outcome, or clang's exit code."""
@@ -113,9 +132,9 @@ class CrossCommand:
 
 
 def run(
-    plan: ClangJobs, options: DriverOptions, optimizer: Optimizer
+    plan: ClangJobs, words: Sequence[str], options: DriverOptions, optimizer: Optimizer
 ) -> Iterator[tuple[Outcome, Path] | int]:
-    """Run a command for another machine; see CrossCommand.run.
+    """Run a command for another machine; see CrossCommand.run. `words` are clang's arguments.
 
     Raises:
         InputError: burnish has no such way to build for the machine.
@@ -126,7 +145,9 @@ def run(
             "arm-none-eabi-gcc"
         )
     with tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        yield from CrossCommand(plan, options, optimizer, Path(workspace)).run()
+        levels = [word.removeprefix("-") for word in words if word.startswith("-O")]
+        level = levels[-1] if levels else ""
+        yield from CrossCommand(plan, level, options, optimizer, Path(workspace)).run()
 
 
 def with_builtins(link: ClangJob) -> ClangJob:

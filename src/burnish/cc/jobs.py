@@ -203,14 +203,16 @@ class ClangJobs:
         return ClangJob((*job.command[:-1], source))
 
     @property
+    def makes_module(self) -> bool:
+        """Return whether the jobs link a module of WebAssembly."""
+        return any(Path(job.command[0]).name == "wasm-ld" for job in self.jobs)
+
+    @property
     def is_cross(self) -> bool:
         """Return whether clang's package alone cannot run the jobs: code for another machine, WebAssembly."""
-        if self.gnu or not self.jobs:
-            return False
-        if Path(self.jobs[-1].command[0]).name == "wasm-ld":
-            return True
         triples = [job.value("-triple") for job in self.jobs if job.belongs_to_clang]
-        return any(triple and not is_native(triple) for triple in triples)
+        foreign = any(triple and not is_native(triple) for triple in triples)
+        return self.makes_module or (foreign and not self.gnu)
 
     @property
     def outputs(self) -> frozenset[Path]:

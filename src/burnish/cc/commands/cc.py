@@ -127,7 +127,7 @@ def compile_and_improve(
     ):
         processes.replace_by([compiler, *arguments])
     if plan and plan.is_cross:
-        return _cross(plan, options, optimizer)
+        return _cross(plan, arguments, options, optimizer)
     try:
         with processes.signals_raise():
             if plan and not compiled:
@@ -144,14 +144,14 @@ def compile_and_improve(
     return code if code >= 0 else processes.die_of(-code)
 
 
-def _cross(plan: ClangJobs, options: DriverOptions, optimizer: Optimizer) -> int:
+def _cross(plan: ClangJobs, arguments: Sequence[str], options: DriverOptions, optimizer: Optimizer) -> int:
     """Run a command for another machine by burnish's own back end; return the exit code."""
     from burnish.cc import cross
 
     code = 0
     try:
         with processes.signals_raise():
-            for found in cross.run(plan, options, optimizer):
+            for found in cross.run(plan, arguments, options, optimizer):
                 if isinstance(found, int):
                     code = code or found
                 else:

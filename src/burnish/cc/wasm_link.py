@@ -1,0 +1,108 @@
+"""A linked WebAssembly module after binaryen's passes: what clang has wasm-opt do at a link, searched."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from dataclasses import replace
+from operator import methodcaller
+from pathlib import Path
+
+from burnish.cc.isolation import Guard
+from burnish.cc.jobs import ClangJob
+from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes
+from burnish.cc.refusals import SIZE_LEVELS
+from burnish.cc.requests import KeptReference
+from burnish.cc.searching import Found, find
+from burnish.core.errors import BurnishError, MissingTool, install
+from burnish.core.program import Program
+from burnish.files import write_atomically
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits
+
+FOR_PEOPLE = ("name", ".debug_")  # beginnings of custom sections that passes drop or make wrong
+OZ = ("default<Oz>",)
+LEAST_SECONDS = 0.05  # of a search if no time is left
+# A search ends after this many evaluations in a row without a gain.
+PATIENCE = 24
+
+
+def improve_module(build: Build, link: ClangJob, level: str, folder: Path) -> Outcome | None:
+    """Make the module of a link smaller; None if the command does not ask for size.
+
+    A budget that is a multiple of clang's time is one of the time of wasm-opt -Oz.
+
+    Args:
+        level: The command's level.
+        folder: For temporary files.
+    """
+    if level not in SIZE_LEVELS and build.options.objective is None:
+        return None
+    clock, path = build.compiled.clock, link.output_path
+    start = clock.now()
+    outcome = Outcome("linked module", level, link.command)
+    guard = Guard(folder, build.guard().step_seconds, build.guard().search_seconds)
+    try:
+        content = path.read_bytes()
+        outcome = replace(outcome, before=sizes_of(content))
+        made, found = _searched(build, path.name, content, guard)
+        outcome = replace(outcome, evaluations=found.evaluations, crashes=found.crashes)
+        if len(made) >= len(content):
+            raise KeptReference("nothing smaller was found")
+        write_atomically(path, made)
+        outcome = replace(outcome, action="optimized", after=sizes_of(made), trace=found.trace)
+    except (KeptReference, BurnishError, OSError, ValueError) as why:
+        outcome = replace(outcome, reason=str(why))
+    return replace(outcome, seconds=clock.now() - start)
+
+
+def sizes_of(content: bytes) -> Sizes:
+    """Return the sizes of a linked module: of its file, its code and its data."""
+    from burnish.tasks.wasm_passes.sections import sections
+
+    sizes = {section.kind: section.size for section in sections(content)}
+    code, data = sizes.get("code", 0), sizes.get("data", 0)
+    return Sizes(len(content), code, code + data, data)
+
+
+def _searched(build: Build, name: str, content: bytes, guard: Guard) -> tuple[bytes, Found[bytes]]:
+    """Return the smallest module that a search finds, or else wasm-opt -Oz's, and the search's result.
+
+    Raises:
+        KeptReference: the module has names or debug information, binaryen fails, or there is no time.
+        MissingTool: binaryen or wasmtime is not installed.
+    """
+    from burnish.tasks.wasm_passes.sections import sections
+
+    if any(section.name.startswith(FOR_PEOPLE) for section in sections(content)):
+        raise KeptReference("the module has names or debug information, which passes drop; link with -s")
+    if not all(map(importlib.util.find_spec, ("icpp_binaryen", "wasmtime"))):
+        raise MissingTool(f"binaryen is not installed: {install('wasm')}")
+    program, clock = Program(name, "wasm", content), build.compiled.clock
+
+    def by_level() -> tuple[bytes, float]:
+        from burnish.tasks.wasm_passes import TASK
+
+        start = time.process_time()
+        return TASK.baseline("Oz")(program).object_code(), time.process_time() - start
+
+    by_oz, seconds = guard.step(by_level)
+    with build.budget(seconds) as budget:
+        if budget is None:
+            raise KeptReference(USED_UP)
+        request = build.request(name, "Oz", seconds, clock.now(), budget)
+        request = replace(request, code_share=0.0, patience=PATIENCE)
+        if request.remembered:
+            return by_oz, Found(len(by_oz), OZ, 0, 0, None)
+
+        def search() -> Found[bytes]:
+            from burnish.tasks.wasm_passes import TASK
+
+            problem = Problem(TASK, program, "wasm-bytes", limits=Limits(begin="fork"))
+            look, forked = methodcaller("object_code"), request.forked()
+            return find(problem, forked, look, memory=None, least_seconds=LEAST_SECONDS, clangs=())
+
+        found = guard.search(search)
+    if isinstance(found.state, bytes) and len(found.state) < len(by_oz):
+        return found.state, found
+    return by_oz, replace(found, trace=OZ)
