@@ -1,6 +1,6 @@
 """Gains of code-generation decisions: of each action, and of a search at every function.
 
-    python benchmarks/codegen.py worth --split train     gain of each action at functions: prior_gains.py
+    python benchmarks/codegen.py worth --split train     gain of each action: prior_gains.json
     python benchmarks/codegen.py gain --split test       110 code generations of each program, over clang -Oz
     python benchmarks/codegen.py gain --split test --passes 60      the same after a search for passes
 

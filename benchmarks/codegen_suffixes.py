@@ -1,4 +1,4 @@
-"""Search for the code-generation decisions to try first at every function: SUFFIXES in prior_gains.py.
+"""Search for the code-generation decisions to try first at every function: suffixes in prior_gains.json.
 
     python benchmarks/codegen_suffixes.py --folder CORPUS [--gains GAINS.json] > suffixes.json
 
@@ -6,8 +6,8 @@ Each set of decisions is tried at all functions of programs of the train split, 
 search finds. A set's gain at a function counts if the function is expected to be slower by no more than
 --slowdown. Each round keeps the sets with the largest joint gain, where each function takes its best set, and
 adds variations of them. At the end, decisions that a set does not need are removed from it. --from-shipped
-begins with the present SUFFIXES, each also with every learned order, instead of single decisions. --gains is
-what `codegen.py worth` prints for the corpus, of another machine for example; default: PRIOR_GAINS.
+begins with those of x86, each also with every learned order, instead of single decisions. --gains is
+what `codegen.py worth` prints for the corpus, of another machine for example; default: those of x86.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.search.stages import stage_after
 from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, PRIORITIES
-from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
+from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
@@ -174,8 +174,8 @@ def _single(prior: Mapping[str, float]) -> Iterator[Trace]:
 
 
 def _shipped() -> Iterator[Trace]:
-    """Yield the sets in SUFFIXES, each also with every learned order."""
-    for decisions in SUFFIXES:
+    """Yield the sets of x86, each also with every learned order."""
+    for decisions in prior_gains().suffixes:
         yield decisions
         skips = [text for text in decisions if not _is_order(text)]
         yield from ((*skips, f"order({number})") for number in range(len(ORDERS)))
@@ -217,13 +217,15 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=70)
     parser.add_argument("--most", type=int, default=4000, help="instructions of a program")
     parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--from-shipped", action="store_true", help="begin with SUFFIXES and learned orders")
+    parser.add_argument(
+        "--from-shipped", action="store_true", help="begin with the sets of x86 and learned orders"
+    )
     parser.add_argument("--size", type=int, default=16, help="sets that are kept")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--gains", type=Path, help="of single decisions")
     options = parser.parse_args()
-    prior = json.loads(options.gains.read_text()) if options.gains else PRIOR_GAINS
+    prior = json.loads(options.gains.read_text()) if options.gains else prior_gains().gains
     measured = Measured(_programs(options), options.slowdown)
     pool = _shipped() if options.from_shipped else _single(prior)
     sets = shortened(measured, evolve(measured, pool, prior, options))

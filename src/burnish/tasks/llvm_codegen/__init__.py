@@ -6,20 +6,25 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.task import Opener, SearchHints, Setting, Task, TaskPolicies
+from burnish.core.trace import Trace
 from burnish.core.validator import Validator
 from burnish.llvm.modules import parts
 from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
+from burnish.llvm.targets import MACHINES
 from burnish.tasks.llvm_codegen.actions import DESCRIPTIONS, EVICT, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import DECISIONS, OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
 from burnish.tasks.llvm_codegen.policy.scorer import load_scorer
-from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
+from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 
 __all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
@@ -38,15 +43,13 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
     Raises:
         InputError: the file of the policy has no policy of evictions.
     """
-    hints = SearchHints(
-        independent_sites=True, fixed_legality=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES
-    )
+    first: tuple[Trace, ...] = ((EVICT,),) if options.evict_policy else ()
+    hints = _hints(first, MACHINES[0])
     configured = pipeline_settings(make_codegen, CodegenOptions(), PIPELINES, PIPELINE)
     observations = dict(OBSERVATIONS)
     if options.evict_policy:
         options = replace(options, evict_policy=str(Path(options.evict_policy).absolute()))
         load_scorer(Path(options.evict_policy))
-        hints = replace(hints, initial_traces=((), (EVICT,)), suffixes=((EVICT,), *SUFFIXES))
         observations[DECISIONS] = replace(
             OBSERVATIONS[DECISIONS], shape=(len(options.actions),), columns=options.actions
         )
@@ -64,7 +67,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         },
         reference=options.pipeline,
         max_steps=45,
-        hints=hints,
+        hints=replace(hints, of_program=partial(_hints_for, first)),
         options=texts(options),
         settings=replace(
             configured,
@@ -92,6 +95,23 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         },
         threads=True,
     )
+
+
+def _hints(first: tuple[Trace, ...], machine: str) -> SearchHints:
+    """Return the hints for programs of a machine; the traces `first` come before the others."""
+    prior = prior_gains(machine)
+    return SearchHints(
+        initial_traces=((), *first) if first else (),
+        independent_sites=True,
+        fixed_legality=True,
+        prior_gains=prior.gains,
+        suffixes=(*first, *prior.suffixes),
+    )
+
+
+def _hints_for(first: tuple[Trace, ...], session: Session) -> SearchHints:
+    row = np.asarray(session.observe("machine"))
+    return _hints(first, MACHINES[int(row.argmax())] if row.any() else "")
 
 
 def _open_baseline(opener: Opener, evict_policy: str, program: Program) -> CodegenSession:
