@@ -18,6 +18,7 @@ only if it is smaller.
     foreign           objects for such a machine: by burnish's back end, compared with the GNU compiler's
     cross             commands for machines that clang's package cannot make code for: burnish makes it
     own_trials        the trials for these: by burnish's back end alone
+    wasm_link         a linked WebAssembly module after binaryen's passes
     trials            passes first, then the machine code of the best module
     optimizer         burnish's search of passes, after a policy's answers to clang's inliner
     searching         one search, or a result of earlier builds for a similar object

@@ -1,0 +1,79 @@
+"""Linked WebAssembly modules after binaryen's passes: smaller with the same results, or as they were linked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.cc.jobs import ClangJob, ClangJobs
+from burnish.cc.outcomes import Build
+from burnish.cc.requests import Attempt, Compiled, DriverOptions, Request
+from burnish.cc.wasm_link import improve_module, sizes_of
+from burnish.tasks.wasm_passes.sections import sections
+from tests.cc.conftest import Compiler, make_drop_in
+
+LINK = ("--target=wasm32-wasip1", "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-Wl,--export-all")
+
+
+@pytest.fixture
+def cross(tmp_path: Path) -> Compiler:
+    """burnish cc with a stand-in for its search of LLVM's passes."""
+    return make_drop_in(tmp_path / "cross", "like_clang", "cc", "--budget", "8 evaluations")
+
+
+def built(cross: Compiler, *words: str) -> tuple[Path, list[dict[str, Any]]]:
+    """Link two files; return the module, and the build log's lines about it."""
+    program = cross.directory / "rows.wasm"
+    done = cross(*LINK, *words, "rows.c", "sum.c", "-o", str(program))
+    assert (done.returncode, done.stderr) == (0, b"")
+    return program, [row for row in cross.records() if row["source"] == "linked module"]
+
+
+def results(program: Path) -> list[int]:
+    """Return what the module's functions compute."""
+    wasmtime = pytest.importorskip("wasmtime")
+    store = wasmtime.Store()
+    instance = wasmtime.Instance(store, wasmtime.Module.from_file(store.engine, str(program)), [])
+    function = instance.exports(store)["sum"]
+    return [function(store, value) for value in (-7, 0, 5, 1 << 20)]
+
+
+def test_a_linked_module_gets_smaller(cross: Compiler) -> None:
+    program, (row,) = built(cross, "-Oz", "-s")
+    content = program.read_bytes()
+    assert row["action"] == "optimized" and row["trace"][0] == "default<Oz>"
+    assert row["loaded_bytes"] == len(content) < row["loaded_bytes_before"]
+    code = sum(section.size for section in sections(content) if section.kind == "code")
+    assert row["text_bytes"] == code
+    found = results(program)
+    assert found == results(built(cross, "-O0")[0])
+
+
+def test_a_module_with_names_stays(cross: Compiler) -> None:
+    program, (row,) = built(cross, "-Oz")
+    assert row["action"] == "kept" and "names or debug information" in row["reason"]
+    assert "name" in {section.name for section in sections(program.read_bytes())}
+
+
+def test_only_size_levels_ask_for_it(cross: Compiler) -> None:
+    assert not built(cross, "-O2", "-s")[1]
+
+
+def test_binaryen_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "a.wasm"
+    program.write_bytes(b"\0asm\x01\0\0\0")
+    monkeypatch.setattr("burnish.cc.wasm_link.importlib.util.find_spec", lambda name: None)
+    link = ClangJob(("wasm-ld", "a.o", "-o", str(program)))
+    build = Build(
+        ClangJobs((link,), "23"), Compiled(0.1, 0.1, frozenset()), DriverOptions(), _no_search, tmp_path
+    )
+    outcome = improve_module(build, link, "Oz", tmp_path)
+    assert outcome and outcome.action == "kept"
+    assert outcome.reason.startswith("binaryen is not installed: pip install")
+    assert outcome.before == sizes_of(program.read_bytes())
+
+
+def _no_search(_bitcode: bytes, _request: Request) -> Attempt:
+    raise AssertionError("a link has no search of LLVM's passes")
