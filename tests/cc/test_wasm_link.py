@@ -1,4 +1,4 @@
-"""Linked WebAssembly modules after binaryen's passes: smaller with the same results, or as they were linked."""
+"""Linked WebAssembly modules after binaryen's passes: smaller, with the same results, or as linked."""
 
 from __future__ import annotations
 
