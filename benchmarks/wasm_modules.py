@@ -136,7 +136,7 @@ def compiled(source: Source, compiler: str, made: Path, options: argparse.Namesp
             command += ["--budget", options.budget, "--", *words]
         else:
             command = [sys.executable, str(Path(__file__).resolve()), "--as-clang", file, str(target), *words]
-        subprocess.run(command, cwd=source.folder, check=True, capture_output=True)
+        subprocess.run(command, cwd=source.folder, check=True, stdout=subprocess.DEVNULL)
         return target
 
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -172,7 +172,7 @@ def after(way: str, linked: Path, options: argparse.Namespace) -> bytes:
         else:
             command = [sys.executable, "-m", "burnish.cli", "optimize", str(linked), "-o", str(made)]
             command += ["--budget", options.pass_budget]
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return made.read_bytes()
 
 
