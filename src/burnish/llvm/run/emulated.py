@@ -20,7 +20,7 @@ PICOLIBC = ("--specs=picolibc.specs", "--crt0=semihost", "--oslib=semihost", "-W
 
 @dataclass(frozen=True)
 class Emulated:
-    """How programs for a machine are linked and run here."""
+    """The linker and the emulator for a machine."""
 
     linker: tuple[str, ...]  # a command; the objects and the output follow
     emulator: tuple[str, ...]  # a command; the program and its arguments follow
@@ -83,7 +83,7 @@ WASI = "wasi"
 
 
 def emulated(arguments: Sequence[str]) -> Emulated | None:
-    """Return how programs that clang compiles with these options are linked and run; None for this machine.
+    """Return the linker and the emulator for programs of these options of clang; None for this machine.
 
     Linux programs are static, and run in QEMU's user mode. Programs without an operating system are linked
     with picolibc, and print by semihosting. WebAssembly's run in wasmtime, with WASI.
