@@ -120,7 +120,7 @@ def largest(
             command = [*words, "-c", str(path.relative_to(folder)), "-o", str(target)]
             if command[0] == "burnish-cc":
                 command[0] = find_launcher("burnish-cc")
-                command.append("-fno-unroll-loops")  # so there is no search
+                command.append("-fno-unroll-loops")  # this leaves the search out
             if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
                 return None
             size = loaded(target)

@@ -32,7 +32,7 @@ def built(cross: Compiler, *words: str) -> tuple[Path, list[dict[str, Any]]]:
 
 
 def results(program: Path) -> list[int]:
-    """Return what the module's functions compute."""
+    """Return the results of a function of the module."""
     wasmtime = pytest.importorskip("wasmtime")
     store = wasmtime.Store()
     instance = wasmtime.Instance(store, wasmtime.Module.from_file(store.engine, str(program)), [])

@@ -26,7 +26,7 @@ from burnish.core.clock import PROCESSORS
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 
-LONGEST_SECONDS = 24 * 3600.0  # wall time of the passes and the back end, without which there is no object
+LONGEST_SECONDS = 24 * 3600.0  # wall time of the passes and the back end, which make the only object
 ROOT = Path("/")
 BUILTINS = re.compile(r"libclang_rt\.builtins(-\w+)?\.a$")
 # The back end writes this section of WebAssembly itself, by the CPU that the command names.
@@ -111,7 +111,7 @@ class CrossCommand:
         """Make the object of a compilation, then a smaller one; return the outcome, or clang's exit code."""
         start = PROCESSORS.now()
         front = folder / "front.bc"
-        as_is = refused_option(job) or ("-O0: there are no passes to choose" if job.level == "O0" else None)
+        as_is = refused_option(job) or ("-O0: passes are not run" if job.level == "O0" else None)
         if code := processes.run((job.clang_bitcode(front) if as_is else job.front_end(front)).command):
             return code
         before = front.read_bytes()

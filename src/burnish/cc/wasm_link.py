@@ -69,7 +69,7 @@ def _searched(build: Build, name: str, content: bytes, guard: Guard) -> tuple[by
     """Return the smallest module that a search finds, or else wasm-opt -Oz's, and the search's result.
 
     Raises:
-        KeptReference: the module has names or debug information, binaryen fails, or there is no time.
+        KeptReference: the module has names or debug information, binaryen fails, or the budget is used up.
         MissingTool: binaryen or wasmtime is not installed.
     """
     from burnish.tasks.wasm_passes.sections import sections
