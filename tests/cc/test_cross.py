@@ -120,6 +120,13 @@ def test_outputs_go_where_the_command_says(cross: Compiler) -> None:
     assert (cross.directory / "rows.bc").read_bytes().startswith(b"BC")
 
 
+def test_kept_temporaries_are_kept(cross: Compiler) -> None:
+    done = cross(*THUMB, "-Oz", "-save-temps", "-c", "rows.c")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert {"rows.i", "rows.bc", "rows.s", "rows.o"} <= {*cross.files()}
+    assert text_bytes(cross.directory / "rows.o") > 0
+
+
 def test_what_has_no_back_end_is_said(cross: Compiler) -> None:
     done = cross("--target=mips-linux-gnu", "-Oz", "-c", "rows.c")
     assert done.returncode == 1

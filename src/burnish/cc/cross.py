@@ -29,6 +29,7 @@ from burnish.files import write_atomically
 LONGEST_SECONDS = 24 * 3600.0  # wall time of the passes and the back end, which make the only object
 ROOT = Path("/")
 BUILTINS = re.compile(r"libclang_rt\.builtins(-\w+)?\.a$")
+TEMPORARY = re.compile(r"-[0-9a-f]{6,}\.\w+$")  # the end of clang's names for its temporary files
 # The back end writes this section of WebAssembly itself, by the CPU that the command names.
 FEATURES = re.compile(
     rb"^\s*\.section\s+\.custom_section\.target_features\b.*?(?=^\s*\.section\b|\Z)", re.M | re.S
@@ -74,7 +75,8 @@ class CrossCommand:
                     yield found
         finally:
             for job in self.plan.jobs:
-                if job.output and self.plan.reader(job) is not None:
+                # -save-temps keeps outputs that a later job reads, under other names
+                if self.plan.reader(job) is not None and TEMPORARY.search(job.output or ""):
                     job.output_path.unlink(missing_ok=True)
 
     def _run(self, job: ClangJob, folder: Path) -> Outcome | int:
