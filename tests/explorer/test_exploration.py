@@ -81,7 +81,7 @@ def test_every_task_shows_what_an_action_changed(name: str) -> None:
                 ]["name"]
             picture = tree.comparisons.picture((), trace, drawing, section)
             assert {box.kind for box in picture.boxes} != {"same"}
-        assert picture.width > 0
+            assert picture.width > 0
         tree.close()
 
 
