@@ -46,6 +46,7 @@ FEATURES = """
     bulk-memory nontrapping-float-to-int sign-ext mutable-globals reference-types multivalue
 """.split()
 COMPILERS = ("clang", "burnish")
+WHOLE = "burnish cc --whole-program"
 PASSES = ("linked", "wasm-opt", "newer wasm-opt", "passes")
 TITLES = {
     "linked": "clang -Oz",
@@ -71,6 +72,7 @@ def main() -> None:
     )
     parser.add_argument("--budget", default="2s", help="of burnish optimize, for each file")
     parser.add_argument("--pass-budget", default="10s", help="of burnish optimize, for each module")
+    parser.add_argument("--program-budget", default="20s", help="of each step of --whole-program")
     parser.add_argument("--modules", nargs="+", default=["*"], metavar="PATTERN")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--wasm-opt", default="", metavar="COMMAND", help="a newer wasm-opt, to compare with")
@@ -122,7 +124,26 @@ def measured(source: Source, options: argparse.Namespace) -> dict[str, Any]:
             expected = expected or outcome
             if outcome != expected:
                 raise RuntimeError(f"{source.name} {compiler} {way}: {outcome}, not {expected}")
-    return row
+    content = whole(source, options)
+    (outcome,) = execute(content, [Run("own")], {})
+    if outcome != expected:
+        raise RuntimeError(f"{source.name} as one module: {outcome}, not {expected}")
+    return row | {f"{WHOLE}, passes": {"bytes": len(content), "instructions": outcome.fuel}}
+
+
+def whole(source: Source, options: argparse.Namespace) -> bytes:
+    """Return a program that burnish cc made of one module of all files."""
+    command = [str(find_tool("burnish-cc")), "--whole-program", "--budget", options.program_budget]
+    command += [*TARGET, "-Oz", "-w"]
+    with tempfile.TemporaryDirectory() as folder:
+        made, objects = Path(folder) / "made.wasm", []
+        for number, file in enumerate(source.files):
+            objects.append(str(Path(folder) / f"{number}.o"))
+            words = [*source.flags, "-c", file, "-o", objects[-1]]
+            subprocess.run([*command, *words], cwd=source.folder, check=True)
+        link = ["-s", "-Wl,-O2,--compress-relocations", *objects, "-o", str(made)]
+        subprocess.run([*command, *link], check=True)
+        return made.read_bytes()
 
 
 def compiled(source: Source, compiler: str, made: Path, options: argparse.Namespace) -> list[Path]:
@@ -191,6 +212,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _title(compiler: str, way: str) -> str:
+    if compiler == WHOLE:
+        return WHOLE
     if compiler == "clang":
         return TITLES[way]
     return "burnish" if way == "linked" else f"burnish + {TITLES[way]}"

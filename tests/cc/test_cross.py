@@ -143,13 +143,6 @@ def test_what_clangs_passes_insert_is_inserted(cross: Compiler) -> None:
     assert record["action"] == "passed through" and "sanitizers" in record["reason"]
 
 
-def test_whole_programs_are_refused_in_one_line(tmp_path: Path) -> None:
-    compiler = make_drop_in(tmp_path / "whole", "shrink", "cc", "--whole-program")
-    done = compiler(*THUMB, "-Oz", "-c", "rows.c")
-    assert done.returncode == 2
-    assert done.stderr.decode().startswith("burnish cc: --whole-program: for another machine, name its GNU")
-
-
 def test_a_program_is_linked_of_smaller_objects(cross: Compiler) -> None:
     """wasm-ld takes them; no temporary object stays."""
     options = (*MACHINES["wasm"], "-Oz", "-nostdlib", "-Wl,--no-entry", "-Wl,--export-all")

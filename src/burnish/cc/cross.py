@@ -53,7 +53,7 @@ class CrossCommand:
     workspace: Path
 
     def run(self) -> Iterator[tuple[Outcome, Path] | int]:
-        """Run the jobs in order; yield the outcomes of compilations, and exit codes that are not 0.
+        """Run the jobs in order; yield outcomes with their output files, and exit codes that are not 0.
 
         As clang, go on after a failure with the jobs that do not read its output.
         """
@@ -66,86 +66,96 @@ class CrossCommand:
                     continue
                 folder = self.workspace / str(number)
                 folder.mkdir()
-                found = self._run(job, folder)
-                if isinstance(found, Outcome):
-                    last = job if self.plan.reader(job) is None else self.plan.jobs[-1]
-                    yield found, last.output_path
-                elif found:
+                last = job if self.plan.reader(job) is None else self.plan.jobs[-1]
+                code = 0
+                for found in self._run(job, folder):
+                    if isinstance(found, Outcome):
+                        yield found, last.output_path
+                    else:
+                        code = found
+                if code:
                     failed.add(job.output)
-                    yield found
+                    yield code
         finally:
             for job in self.plan.jobs:
                 # -save-temps keeps outputs that a later job reads, under other names
                 if self.plan.reader(job) is not None and TEMPORARY.search(job.output or ""):
                     job.output_path.unlink(missing_ok=True)
 
-    def _run(self, job: ClangJob, folder: Path) -> Outcome | int:
-        """Run a job; return the outcome of a compilation to an object, otherwise the exit code."""
+    def _run(self, job: ClangJob, folder: Path) -> Iterator[Outcome | int]:
+        """Run a job; yield the outcome of each object or program, and exit codes."""
         try:
             if job.makes_code:
-                return self._compile(job, folder)
-            if job.is_assembler:
+                yield self._compile(job, folder)
+            elif job.is_assembler:
                 _write(job, _guard(folder).step(lambda: _assembled(job)))
-                return 0
+            elif job.belongs_to_clang:
+                yield processes.run(job.command)
+            else:
+                yield from self._link(with_builtins(job), folder)
         except (KeptReference, InputError, OSError) as why:
             sys.stderr.write(f"burnish cc: {job.source}: {why}\n")
-            return 1
-        if job.belongs_to_clang:
-            return processes.run(job.command)
-        return self._link(with_builtins(job), folder)
+            yield 1
 
-    def _link(self, job: ClangJob, folder: Path) -> Outcome | int:
-        """Run a linker, then make a module of WebAssembly smaller; return the outcome, or the exit code."""
+    def _link(self, job: ClangJob, folder: Path) -> Iterator[Outcome | int]:
+        """Run a linker, then make the program smaller."""
+        from burnish.cc.link.cross import BitcodeLink  # most commands do not link
+
         start = PROCESSORS.now()
-        if code := processes.run(job.command):
-            return code
-        if not self.plan.makes_module:
-            return 0
+        if link := BitcodeLink.of(job, folder):
+            level = self.level or ("Oz" if self.options.whole_program else "O2")
+            found = link.run(self._build(job, 0.0, start, folder), level, folder)
+        else:
+            found = processes.run(job.command)
+        yield found
+        if not self.plan.makes_module or (isinstance(found, int) and found):
+            return
         from burnish.cc.wasm_link import improve_module  # imports a search
 
         ended = PROCESSORS.now()
-        compiled = Compiled(ended - start, ended, frozenset())
-        one = replace(self.plan, jobs=(job,))
-        build = Build(one, compiled, self.options, self.optimizer, folder)
-        return improve_module(build, job, self.level, folder) or 0
+        build = self._build(job, ended - start, ended, folder)
+        if outcome := improve_module(build, job, self.level, folder):
+            yield outcome
 
     def _compile(self, job: ClangJob, folder: Path) -> Outcome | int:
-        """Make the object of a compilation, then a smaller one; return the outcome, or clang's exit code."""
+        """Make the object of a compilation, then a smaller one; return the outcome, or clang's exit code.
+
+        For a whole program, the object is the front end's bitcode.
+        """
         start = PROCESSORS.now()
         front = folder / "front.bc"
         as_is = refused_option(job) or ("-O0: passes are not run" if job.level == "O0" else None)
         if code := processes.run((job.clang_bitcode(front) if as_is else job.front_end(front)).command):
             return code
         before = front.read_bytes()
+        build = self._build(job, 0.0, start, folder)
+        why = as_is or build.refusal(job)
+        if self.options.whole_program and job.compiles and not why:
+            _write(job, before)
+            return 0
         after, code_made = _guard(folder).step(lambda: _made(before, job, passes=not as_is))
         _write(job, code_made)
         ended = PROCESSORS.now()
         if not job.compiles:  # but makes assembly
             return 0
-        one = replace(self.plan, jobs=(job,))
-        compiled = Compiled(ended - start, ended, frozenset())
-        build = Build(one, compiled, self.options, self.optimizer, folder)
-        if why := as_is or build.refusal(job):
+        if why:
             return passed_through(job, why, job.output_path)
+        build = self._build(job, ended - start, ended, folder)
         outcome = improve_own(build, job, Own(before, after, code_made), folder)
         if outcome.better:
             _write(job, outcome.better.read_bytes())
         return outcome
 
+    def _build(self, job: ClangJob, seconds: float, ended: float, folder: Path) -> Build:
+        """Return the build of one job, which took so many seconds of processor time."""
+        compiled = Compiled(seconds, ended, frozenset())
+        return Build(replace(self.plan, jobs=(job,)), compiled, self.options, self.optimizer, folder)
+
 
 def run(
     plan: ClangJobs, words: Sequence[str], options: DriverOptions, optimizer: Optimizer
 ) -> Iterator[tuple[Outcome, Path] | int]:
-    """Run a command for another machine; see CrossCommand.run. `words` are clang's arguments.
-
-    Raises:
-        InputError: burnish has no such way to build for the machine.
-    """
-    if options.whole_program:
-        raise InputError(
-            "--whole-program: for another machine, name its GNU compiler: burnish-cc --whole-program "
-            "arm-none-eabi-gcc"
-        )
+    """Run a command for another machine; see CrossCommand.run. `words` are clang's arguments."""
     with tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         levels = [word.removeprefix("-") for word in words if word.startswith("-O")]
         level = levels[-1] if levels else ""

@@ -6,10 +6,10 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.llvm.toolchain import is_native
+from burnish.llvm.toolchain import is_native, target_of
 
 # clang quotes every argument and escapes ", \ and $ (llvm/lib/Support/Program.cpp, printArg). An argument may
 # contain a line break, so the text cannot be read line by line.
@@ -176,6 +176,7 @@ class ClangJobs:
 
     jobs: tuple[ClangJob, ...]
     version: str  # of clang
+    target: str = ""  # that the command names; "" without one
     gnu: str = ""  # the GNU compiler that makes the objects in clang's place, with its version
     warnings: str = ""  # of the driver, about the command's words; clang prints them before it runs the jobs
 
@@ -211,7 +212,7 @@ class ClangJobs:
     def is_cross(self) -> bool:
         """Return whether clang's package alone cannot run the jobs: code for another machine, WebAssembly."""
         triples = [job.value("-triple") for job in self.jobs if job.belongs_to_clang]
-        foreign = any(triple and not is_native(triple) for triple in triples)
+        foreign = any(triple and not is_native(triple) for triple in (*triples, self.target))
         return self.makes_module or (foreign and not self.gnu)
 
     @property
@@ -233,7 +234,7 @@ class ClangJobs:
 def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> ClangJobs | None:
     """Ask clang for its jobs in a directory; None if a plan would not show all that clang does."""
     try:
-        words = _expanded(arguments)
+        words = list(_expanded(arguments))
         if any(word == "-v" or word.startswith(_DRIVER_ACTIONS) for word in words):
             return None
         command = [str(clang), "-###", *arguments]
@@ -242,7 +243,8 @@ def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = No
         )
     except OSError:  # an unreadable response file, or one argument too many for the system
         return None
-    return None if asked.returncode else parse_plan(os.fsdecode(asked.stderr))
+    plan = None if asked.returncode else parse_plan(os.fsdecode(asked.stderr))
+    return replace(plan, target=target_of(words)) if plan else None
 
 
 def parse_plan(text: str) -> ClangJobs | None:

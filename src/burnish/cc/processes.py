@@ -67,6 +67,13 @@ def run(command: Sequence[str | Path]) -> int:
         return process.wait()
 
 
+def run_and_read(command: Sequence[str | Path]) -> tuple[int, str]:
+    """Run a command; return its exit code, and its errors, which are not printed."""
+    with _child(subprocess.Popen(command, stderr=subprocess.PIPE)) as process:
+        _, errors = process.communicate()
+    return process.returncode, os.fsdecode(errors)
+
+
 def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
     """Run a command without input and without visible output.
 

@@ -160,6 +160,17 @@ def is_native(triple: str) -> bool:
     return triple.startswith(_TRIPLES)
 
 
+def target_of(arguments: Sequence[str]) -> str:
+    """Return the last target that clang's options name; "" without one."""
+    found = ""
+    for word, following in itertools.pairwise((*arguments, "")):
+        if word.startswith("--target="):
+            found = word.partition("=")[2]
+        elif word in ("-target", "--target"):
+            found = following
+    return found
+
+
 @functools.cache
 def cxx_library_options(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options for the C++ library that burnish c++ would add to clang++'s arguments.

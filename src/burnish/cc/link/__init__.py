@@ -14,5 +14,6 @@ objects. The new program is kept if it loads fewer bytes.
     function_variants   the level's own passes, and attributes for the code generator at each function
     program_trials      the trials for one program, and the comparison with the linker's
     foreign             trials for a program of another machine, by burnish's back end
+    cross               programs of bitcode for another machine; lld decides, burnish makes the object
     steps               the units of one command, and its link, from the linker's program to the smaller one
 """

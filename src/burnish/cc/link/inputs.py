@@ -12,8 +12,8 @@ from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.units import SECTION, Embedded, ProgramUnit, decode_units, read_unit
 from burnish.cc.requests import KeptReference
 
-_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-_ARCHIVE = b"!<arch>\n"
+BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+ARCHIVE = b"!<arch>\n"
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
         KeptReference: an input is for link-time optimization, or cannot be read.
     """
     found = []
-    for index, path in _paths(command):
+    for index, path in input_paths(command):
         try:
             content = path.read_bytes()
-            if SECTION.encode() in content or content.startswith((*_BITCODE, _ARCHIVE)):
+            if SECTION.encode() in content or content.startswith((*BITCODE, ARCHIVE)):
                 file = LinkedFile(index, path, content, tuple(_parts(path, content)))
                 if any(part.found for part in file.parts):
                     found.append(file)
@@ -91,7 +91,8 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
     return found
 
 
-def _paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
+def input_paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
+    """Yield the files that a link command names, with the positions of their words."""
     folders = [word[2:] for word in command if word.startswith("-L") and len(word) > 2]
     folders += [new for old, new in pairwise(command) if old in ("-L", "--library-path")]
     folders += [word.partition("=")[2] for word in command if word.startswith("--library-path=")]
@@ -108,10 +109,10 @@ def _paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
 
 def _parts(path: Path, content: bytes) -> Iterator[Part]:
     members = [(0, content)]
-    if content.startswith(_ARCHIVE):
+    if content.startswith(ARCHIVE):
         members = [(start, member) for _, start, member in _native.archive_members(content)]
     for start, member in members:
-        if member.startswith(_BITCODE):
+        if member.startswith(BITCODE):
             raise KeptReference(f"{path} is for clang's own link-time optimization")
         yield Part(start, member, read_unit(member))
 

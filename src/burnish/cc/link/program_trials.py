@@ -160,10 +160,14 @@ class ProgramTrials(Trials):
             self.place(attempt.code, object_of(path))
         self.relink(path)
         self.check(path)
-        sizes = Sizes.of_linked(read_linked(path))
+        sizes = self.sizes(path)
         if self.is_better(sizes):
             self.best, self.program, self.after = attempt, path, sizes
         return sizes
+
+    def sizes(self, path: Path) -> Sizes:
+        """Return the sizes of a linked program."""
+        return Sizes.of_linked(read_linked(path))
 
     def generate(self, bitcode: bytes, output: Path) -> None:
         """Write the object of a module after its passes.

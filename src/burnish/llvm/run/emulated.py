@@ -7,11 +7,10 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from burnish.core.errors import InputError, MissingTool
 from burnish.llvm.targets import machine_of
-from burnish.llvm.toolchain import find_tool, is_native
+from burnish.llvm.toolchain import find_tool, is_native, target_of
 
 # Options of clang that GNU compilers have, too, and that choose their libraries.
 _OF_MACHINE = ("-mcpu=", "-march=", "-mabi=", "-mfloat-abi=", "-mfpu=", "-mthumb", "-marm")
@@ -92,7 +91,7 @@ def emulated(arguments: Sequence[str]) -> Emulated | None:
         InputError: burnish knows no emulator for the machine.
         MissingTool: the linker or the emulator is not installed.
     """
-    triple = _target(arguments)
+    triple = target_of(arguments)
     if not triple or is_native(triple):
         return None
     machine = machine_of(triple)
@@ -120,17 +119,6 @@ def emulated(arguments: Sequence[str]) -> Emulated | None:
     package = "gcc-" + board.compiler.removesuffix("-gcc")
     linker = (_tool(board.compiler, package, triple), *flags, *PICOLIBC, board.memories)
     return Emulated(linker, (*own, name))
-
-
-def _target(arguments: Sequence[str]) -> str:
-    """Return the last target that clang's options name; "" if there is none."""
-    found = ""
-    for word, following in pairwise((*arguments, "")):
-        if word.startswith("--target="):
-            found = word.partition("=")[2]
-        elif word in ("-target", "--target"):
-            found = following
-    return found
 
 
 def _abi(name: str, flags: Sequence[str]) -> str:
