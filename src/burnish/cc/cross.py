@@ -16,7 +16,7 @@ from pathlib import Path
 
 from burnish.cc import processes
 from burnish.cc.improve import improve_own
-from burnish.cc.isolation import Guard
+from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome, level_of_passes, passed_through
 from burnish.cc.own_trials import Own
@@ -26,7 +26,6 @@ from burnish.core.clock import PROCESSORS
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 
-LONGEST_SECONDS = 24 * 3600.0  # wall time of the passes and the back end, which make the only object
 ROOT = Path("/")
 BUILTINS = re.compile(r"libclang_rt\.builtins(-\w+)?\.a$")
 TEMPORARY = re.compile(r"-[0-9a-f]{6,}\.\w+$")  # the end of clang's names for its temporary files
@@ -94,7 +93,8 @@ class CrossCommand:
             else:
                 yield from self._link(with_builtins(job), folder)
         except (KeptReference, InputError, OSError) as why:
-            sys.stderr.write(f"burnish cc: {job.source}: {why}\n")
+            name = job.source if job.belongs_to_clang else job.output
+            sys.stderr.write(f"burnish cc: {name}: {why}\n")
             yield 1
 
     def _link(self, job: ClangJob, folder: Path) -> Iterator[Outcome | int]:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 LOAD = 20  # wall time allowed for a step on a busy machine, in units of its processor time
 LEAST_STEP_SECONDS = 60.0  # wall time
+LONGEST_SECONDS = 24 * 3600.0  # wall time of a step without which a build has no object
 
 
 @dataclass(frozen=True)

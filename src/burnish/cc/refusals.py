@@ -136,7 +136,7 @@ def table() -> str:
 
 
 def refused_option(job: ClangJob) -> str | None:
-    """Return the option for which a compilation needs clang's own passes, and why; None if there is none."""
+    """Return the option for which a compilation needs clang's own passes, and why; else None."""
     missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
     if missing:
         return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"

@@ -84,6 +84,18 @@ def test_errors_of_the_linker_are_said_once(whole: Compiler) -> None:
     assert not (whole.directory / "rows.elf").exists()
 
 
+def test_thin_bitcode_is_refused_in_one_line(whole: Compiler) -> None:
+    plain = Compiler(
+        whole.directory, [word for word in whole.command if word != "--whole-program"], whole.log
+    )
+    compiled(plain, *THUMB, "-Oz", "-flto=thin")
+    done = plain(*THUMB, "-Oz", "-flto=thin", "-nostdlib", "-Wl,-e,rows", "rows.o", "sum.o", "-o", "rows.elf")
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        "burnish cc: rows.elf: the bitcode cannot be one module; -flto=thin is not supported\n"
+    )
+
+
 def test_only_what_is_for_size_is_bitcode(whole: Compiler) -> None:
     compiled(whole, *THUMB, "-O2")
     assert (whole.directory / "sum.o").read_bytes().startswith(b"\x7fELF")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from burnish import _native
 from burnish.cc import processes
+from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.foreign import ForeignProgramTrials
 from burnish.cc.link.inputs import ARCHIVE, BITCODE, input_paths
@@ -27,7 +28,8 @@ from burnish.cc.wasm_link import sizes_of
 from burnish.core.errors import BurnishError, InputError
 
 WASM = b"\0asm"
-_MERGED = ".0.2.internalize.bc"  # of lld's --save-temps
+# Ends of the names of files that lld's --save-temps writes: the module, and the index of modules for ThinLTO.
+_MERGED, _INDEX = ".0.2.internalize.bc", ".index.bc"
 _NO_BACK_END = "No available targets"  # begins lld's error once it has written the module
 
 
@@ -36,7 +38,7 @@ class BitcodeLink:
     """A link with inputs of bitcode.
 
     Attributes:
-        words: The words of the command that name bitcode, by their positions: what remains of them.
+        words: By the position of each word of the command that names bitcode: the files that replace it.
         count: The number of modules in these inputs.
     """
 
@@ -67,20 +69,26 @@ class BitcodeLink:
         return cls(LinkJob(job.command), words, count) if words else None
 
     def run(self, build: Build, level: str, folder: Path) -> Outcome | int:
-        """Link one module of the bitcode, and make it smaller; return the outcome, or the exit code."""
+        """Link one module of the bitcode, and make it smaller; return the outcome, or the exit code.
+
+        Raises:
+            KeptReference: the linker or the back end cannot make one module.
+        """
         clock = build.compiled.clock
         start = clock.now()
         merged = self.job.changed({}, folder / "merged")
         command = [*merged.command, "--save-temps"]
         code, said = processes.run_and_read(command)
+        if (folder / f"merged{_INDEX}").exists():
+            raise KeptReference("the bitcode cannot be one module; -flto=thin is not supported")
         try:
-            bitcode = merged.output.with_name(merged.output.name + _MERGED).read_bytes()
+            bitcode = (folder / f"merged{_MERGED}").read_bytes()
         except OSError:  # an error of the program's
             sys.stderr.write(said)
             return code or 1
         sys.stderr.write("".join(line for line in said.splitlines(True) if _NO_BACK_END not in line))
         unit = ProgramUnit(bitcode, pattern(bitcode, level), 0.0, "")
-        guard = build.guard(workspace=folder)
+        guard = Guard(folder, LONGEST_SECONDS, LONGEST_SECONDS)
         code_made = guard.step(lambda: _own(bitcode, unit.job))
         own = folder / "own.o"
         own.write_bytes(code_made)
