@@ -212,8 +212,3 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
 )
 def test_short_budgets_are_for_passes_alone(text: str, share: float) -> None:
     assert FileBudget.parse(text).code_share(0.5) == pytest.approx(share)
-
-
-@pytest.mark.parametrize(("text", "share"), [("2.9x", 0.0), ("3.2x", 0.5), ("8x", 0.4), ("64x", 0.3)])
-def test_code_generation_gets_a_part_of_short_budgets_for_other_machines(text: str, share: float) -> None:
-    assert FileBudget.parse(text).code_share(0.5, foreign=True) == pytest.approx(share)

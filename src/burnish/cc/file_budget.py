@@ -64,18 +64,14 @@ class FileBudget:
             return None
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds
 
-    def code_share(self, clang_seconds: float, *, foreign: bool = False) -> float:
-        """Return the share for code generation; 0 for short budgets, in which passes alone gain more.
-
-        `foreign` is true for another machine, where the first decisions gain more than on x86.
-        """
+    def code_share(self, clang_seconds: float) -> float:
+        """Return the share for code generation; 0 for short budgets, in which passes alone gain more."""
         if self.remembered:
             return CODE_SHARE
         if self.evaluations is not None:
             return CODE_SHARE if self.evaluations >= EVALUATIONS_WITH_CODE else 0.0
         multiple = self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3)
-        least = FOREIGN_MULTIPLE_WITH_CODE if foreign else MULTIPLE_WITH_CODE
-        return max(CODE_SHARE, min(0.5, CODE_MULTIPLE / multiple)) if multiple >= least else 0.0
+        return max(CODE_SHARE, CODE_MULTIPLE / multiple) if multiple >= MULTIPLE_WITH_CODE else 0.0
 
     def longest_seconds(self, clang_seconds: float) -> float:
         """Return the most seconds of a search: one that takes longer hangs."""
@@ -90,7 +86,6 @@ CODE_GENERATION = 0.4  # of clang's time: to make the better object after the se
 CODE_SHARE = 0.3  # of longer budgets
 CODE_MULTIPLE = 3.2  # of clang's time, at least
 MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets are for passes alone
-FOREIGN_MULTIPLE_WITH_CODE = 3.0  # where the first decisions gain 1 to 3 %
 EVALUATIONS_WITH_CODE = 30  # fewer are for passes alone
 A_DAY = 86400.0  # seconds
 DEFAULT = FileBudget(multiple=3.2)

@@ -159,9 +159,6 @@ class Build:
         with shares.share(self.options, clang_seconds, self.compiled.clock) as seconds:
             yield FileBudget(seconds=seconds) if seconds else None
 
-    def _code_share(self, budget: FileBudget, clang_seconds: float) -> float:
-        return budget.code_share(clang_seconds, foreign=bool(self.plan.gnu) or self.plan.is_cross)
-
     def request(
         self, name: str, level: str, clang_seconds: float, began: float, budget: FileBudget
     ) -> Request:
@@ -176,6 +173,6 @@ class Build:
             seconds=budget.seconds,
             until=budget.until(clang_seconds, began),
             evaluations=budget.evaluations,
-            code_share=self._code_share(budget, clang_seconds) if self.options.searches_code else 0.0,
+            code_share=budget.code_share(clang_seconds) if self.options.searches_code else 0.0,
             clock=self.compiled.clock,
         )
