@@ -10,7 +10,6 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import GuideFor
 from burnish.core.objective import parse_objective
 from burnish.core.task import Task
-from burnish.policies.by_machine import MACHINE, ByMachine
 
 SHIPPED = Path(__file__).parent / "shipped"
 DEFAULT = "shipped"
@@ -60,10 +59,7 @@ def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | 
 
 
 def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
-    """Return the shipped policy for an objective; among several, the one nearest by `_distance`.
-
-    Policies for other machines are used for their programs, under the name of the usual one.
-    """
+    """Return the shipped policy for an objective; among several, the one nearest by `_distance`."""
     objective = parse_objective(objective).unlimited
     wanted = f"{task.name}-{LIKE.get(objective, objective)}"
     found = [
@@ -71,22 +67,7 @@ def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
         for name, path in shipped(task).items()
         if name == wanted or name.startswith(f"{wanted}-")
     ]
-    usual = min(
-        (item for item in found if not _machines(item[0])),
-        key=lambda item: _distance(item[0], task),
-        default=None,
-    )
-    others = {name: guide_for for guide_for, _ in found for name in _machines(guide_for)}
-    if not usual or not others:
-        return usual
-    columns = list(task.observations[MACHINE].columns)
-    return ByMachine(usual[0], {columns.index(name): one for name, one in others.items()}), usual[1]
-
-
-def _machines(guide_for: GuideFor) -> tuple[str, ...]:
-    """Return the machines that a policy was trained for; (): that of burnish itself."""
-    machines: tuple[str, ...] = getattr(guide_for, "machines", ())
-    return machines
+    return min(found, key=lambda item: _distance(item[0], task), default=None)
 
 
 def _distance(guide_for: GuideFor, task: Task) -> float:

@@ -56,8 +56,6 @@ class SequenceValues:
         gains: float16[P, K], log(reference / cost), WORST at least.
         time: [2, K]: log(seconds of the sequence / of the task's reference) is time[0] + time[1] * size, and
             size is log(1 + the sum of the features).
-        machines: The machines of the training programs: columns of the task's observation "machine"; () if
-            it was not observed, which means burnish's own machine.
     """
 
     task: str
@@ -76,7 +74,6 @@ class SequenceValues:
     keys: Floats
     gains: NDArray[np.float16]
     time: Floats
-    machines: tuple[str, ...] = ()
 
     def __call__(self, session: Session) -> Guide:
         """Return the guide for a program that was just opened."""
@@ -176,8 +173,7 @@ def load_sequence_values(path: Path) -> SequenceValues:
         if (kind := values.pop("kind")) != KIND:
             raise InputError(f"its kind is {kind!r}")
         values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "suffixes")}
-        names = ("observations", "prior_actions", "machines")
-        values |= {name: tuple(values.get(name, ())) for name in names}
+        values |= {name: tuple(values[name]) for name in ("observations", "prior_actions")}
         return SequenceValues(**values)
     except DAMAGE as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None

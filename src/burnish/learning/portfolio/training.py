@@ -36,7 +36,6 @@ from burnish.learning.training.collect import WORTH_KEEPING, Found, collect, pro
 from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
-from burnish.policies.by_machine import MACHINE
 from burnish.policies.find import find_guide
 from burnish.policies.sequence_values import WORST, SequenceValues
 from burnish.search import Budget
@@ -194,7 +193,6 @@ class SequenceValuesTraining(ConfiguredTraining):
             prior=prior.probabilities.astype(np.float16),
             gains=gains.astype(np.float16),
             time=fit_time(table.features, table.relative_seconds()),
-            machines=self._machines(table.features),
             **arrays,
         )
         while self.learner.epoch < plan.fit.epochs:
@@ -264,16 +262,6 @@ class SequenceValuesTraining(ConfiguredTraining):
         """Return the reference and at most six sequences, after which suffixes are learned."""
         order, _ = greedy_cover(gains.clip(min=0).T, 6)
         return tuple(dict.fromkeys([table.traces[0], *(table.traces[i] for i in order)]))
-
-    def _machines(self, features: NDArray[np.float64]) -> tuple[str, ...]:
-        """Return the machines of programs with these features, float64[P, F]; () if not observed."""
-        if MACHINE not in self.observations:
-            return ()
-        before = self.observations[: self.observations.index(MACHINE)]
-        start = sum(math.prod(self.task.observations[name].shape) for name in before)
-        columns = self.task.observations[MACHINE].columns
-        counts = features[:, start : start + len(columns)].sum(axis=0)
-        return tuple(name for name, count in zip(columns, counts, strict=True) if count)
 
     def _site_actions(self) -> tuple[str, ...]:
         """Return the actions that are legal at a site of the first program that has one."""
