@@ -52,6 +52,7 @@ _ORDERS = (  # of allocation
     *(f"{kind}({seed})" for kind in ("allocate", "noise") for seed in range(SEEDS)),
     *(f"order({number})" for number in range(len(ORDERS))),
 )
+TRIES = 50  # of each new set, where a machine has few decisions
 LEAST_WORTH = 0.02  # per cent: the least prior gain of an action, also of unknown ones
 
 Floats = NDArray[np.float64]
@@ -113,6 +114,7 @@ def evolve(
     rng, rounds, size = np.random.default_rng(options.seed), options.rounds, options.size
     prior = {text: gain for text, gain in prior.items() if text in measured.legal}
     skips = [text for text in ACTIONS if text in measured.legal and text.startswith("skip")]
+    orders = [text for text in _ORDERS if text in measured.legal]  # WebAssembly has none
     likely = np.array([max(prior.get(text, 0.0), LEAST_WORTH) for text in skips])
     pool = dict.fromkeys(tuple(text for text in one if text in measured.legal) for one in pool)
     pool.pop((), None)
@@ -123,8 +125,9 @@ def evolve(
         print(f"round {number}, {len(sets)} sets: {found} % by the first ones", file=sys.stderr, flush=True)
         chosen = [sets[row] for row in rows]
         if number < rounds:
-            while len(pool) < len(sets) + BATCH:
-                pool[_varied(chosen[:PARENTS], skips, likely / likely.sum(), rng)] = None
+            for _ in range(TRIES * BATCH):
+                if len(pool) < len(sets) + BATCH:
+                    pool[_varied(chosen[:PARENTS], skips, likely / likely.sum(), orders, rng)] = None
     return chosen
 
 
@@ -144,7 +147,13 @@ def _together(measured: Measured, sets: list[Trace]) -> float:
     return float(measured.gains(sets).max(axis=0).sum())
 
 
-def _varied(parents: list[Trace], skips: Sequence[str], likely: Floats, rng: np.random.Generator) -> Trace:
+def _varied(
+    parents: list[Trace],
+    skips: Sequence[str],
+    likely: Floats,
+    orders: Sequence[str],
+    rng: np.random.Generator,
+) -> Trace:
     """Return another set: the union of two, or one with up to three decisions added, removed or changed."""
     decisions = set(parents[rng.integers(len(parents))])
     if rng.random() < 0.3:
@@ -154,13 +163,13 @@ def _varied(parents: list[Trace], skips: Sequence[str], likely: Floats, rng: np.
             edit = rng.random()
             if edit < 0.25 and len(decisions) > 1:
                 decisions.discard(sorted(decisions)[rng.integers(len(decisions))])
-            elif edit < 0.45:
+            elif edit < 0.45 and orders:
                 decisions = {text for text in decisions if not _is_order(text)}
-                decisions.add(_ORDERS[rng.integers(len(_ORDERS))])
+                decisions.add(orders[int(rng.integers(len(orders)))])
             else:
                 decisions.add(skips[rng.choice(len(skips), p=likely)])
-    orders = [text for text in ACTIONS if text in decisions and _is_order(text)]
-    return tuple(text for text in ACTIONS if text in decisions - set(orders[1:]))
+    further = [text for text in ACTIONS if text in decisions and _is_order(text)][1:]
+    return tuple(text for text in ACTIONS if text in decisions and text not in further)
 
 
 def _is_order(text: str) -> bool:

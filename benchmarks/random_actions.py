@@ -2,6 +2,7 @@
 
     python benchmarks/random_actions.py [--programs 20] [--actions 10000]
     python benchmarks/random_actions.py --of outline [--episodes 5000] [--seed 0] [--plain]
+    python benchmarks/random_actions.py --corpus FOLDER [--episodes 5000] [--seed 0]
 
 Uniformly random actions, at the whole program and at its eight largest functions, in episodes of 50 steps;
 the module is verified at the end of each. Crashes, time-outs and modules that the verifier rejects are
@@ -10,8 +11,9 @@ counted; at the end, new child processes and new files in the temporary folder a
 With `--of`, a third of the actions are of those passes and a sixth are clang's pipelines; programs are the
 kernels and the files of tests/data, with debug information unless `--plain`, C++ with and without exceptions.
 Episodes have 5 to 25 steps; the module is verified after each step, and the trace is replayed in another
-process. Stock opt repeats a failing step on the state before the step; if opt fails, too, that is a separate
-count.
+process, which must reach the same module and object. Stock opt repeats a failing step on the state before the
+step; if opt fails, too, that is a separate count. With `--corpus`, the programs are those of a corpus, of
+another machine for example, and all actions are equally frequent.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -34,6 +37,7 @@ from rich.progress import track
 from burnish import Env, Limits, Program, load_task
 from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
 from burnish.llvm.corpora.kernels import find_kernel, kernel_names
+from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.modules.passes import PASSES
 from burnish.llvm.programs import load_program
 from burnish.llvm.toolchain import find_tool
@@ -46,6 +50,7 @@ from tests.sources import DATA
 
 PACKAGES = ("zopfli", "lz4", "cmarkgfm", "box2d")
 EPISODE = 50
+MOST = 2000  # instructions of a program of a corpus
 TASK = load_task("llvm_passes")
 
 
@@ -60,9 +65,10 @@ def main() -> None:
     parser.add_argument("--of", default="", metavar="PASS,...", help="passes of ours, more often than others")
     parser.add_argument("--episodes", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--corpus", type=Path, help="folder of burnish corpus build")
     parser.add_argument("--plain", action="store_true", help="without debug information")
     options = parser.parse_args()
-    if options.of:
+    if options.of or options.corpus:
         play_often(options)
         return
     programs = some_programs(options.sources, options.programs)
@@ -111,11 +117,15 @@ def play(programs: list[Program], actions: int, limits: Limits) -> Counter[str]:
 
 def play_often(options: argparse.Namespace) -> None:
     """Play episodes in which some passes are frequent, and print the failures."""
-    programs = own_programs([] if options.plain else ["-g"])
+    programs: Sequence[Program]
+    if options.corpus:
+        programs = open_corpus(options.corpus).where(lambda row: row.instructions <= MOST)
+    else:
+        programs = own_programs([] if options.plain else ["-g"])
     counts: Counter[str] = Counter()
     for number in track(range(options.episodes), description="episodes"):
         rng = np.random.default_rng([options.seed, number])
-        program = programs[rng.integers(len(programs))]
+        program = programs[int(rng.integers(len(programs)))]
         trace = actions(rng, int(rng.integers(5, 26)), options.of)
         counts["actions"] += len(trace)
         if found := failure(program, trace, Limits(deadline_seconds=options.deadline)):
@@ -154,11 +164,12 @@ def failure(program: Program, trace: list[str], limits: Limits) -> tuple[str, li
             steps.append(text)
             session.replay([text])
             session.verify()
-        digest = session.digest()
+        reached = session.digest(), session.object_code()
         session.shutdown()
         session = Sandbox(TASK.open, program, limits=limits)
         session.replay(trace)
-        return ("replays differently", steps, "") if session.digest() != digest else None
+        same = (session.digest(), session.object_code()) == reached
+        return None if same else ("replays differently", steps, "")
     except CompilerTimeout as error:
         return "time-out", steps, str(error)
     except CompilerCrash as error:

@@ -159,6 +159,13 @@ auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &ll
   return matrix(std::move(all), eviction_slots);
 }
 
+nb::list calls_of(const WithLog &made) {
+  nb::list list;
+  for (const CallCost &each : made.calls)
+    list.append(nb::make_tuple(decoded(each.name), each.time, each.repeats, each.stack));
+  return list;
+}
+
 } // namespace
 
 void bind_codegen(nb::module_ &m) {
@@ -185,9 +192,7 @@ void bind_codegen(nb::module_ &m) {
       .def_prop_ro(
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
-      .def_prop_ro(
-          "run_times", [](const WithLog &made) { return decoded(made.run_times); },
-          nb::sig("def run_times(self) -> list[tuple[str, float, bool]]"))
+      .def_prop_ro("calls", &calls_of, nb::sig("def calls(self) -> list[tuple[str, float, bool, int]]"))
       .def_prop_ro(
           "counted_scores", [](const WithLog &made) { return decoded(made.counted_scores); },
           nb::sig("def counted_scores(self) -> list[tuple[str, float]]"))

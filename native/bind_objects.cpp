@@ -118,6 +118,7 @@ void bind_objects(nb::module_ &m) {
       .def_ro("text_bytes", &Sizes::text_bytes)
       .def_ro("read_only_bytes", &Sizes::read_only_bytes)
       .def_ro("data_bytes", &Sizes::data_bytes)
+      .def_ro("ram_bytes", &Sizes::ram_bytes)
       .def_ro("unwind_bytes", &Sizes::unwind_bytes)
       .def_ro("relocation_bytes", &Sizes::relocation_bytes)
       .def_ro("loaded_bytes", &Sizes::loaded_bytes)

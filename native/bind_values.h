@@ -41,15 +41,6 @@ template <class Value> nanobind::list decoded(const std::vector<std::pair<std::s
   return list;
 }
 
-template <class... Values> nanobind::list decoded(const std::vector<std::tuple<std::string, Values...>> &tuples) {
-  nanobind::list list;
-  for (const auto &tuple : tuples)
-    list.append(std::apply(
-        [](const std::string &name, const auto &...values) { return nanobind::make_tuple(decoded(name), values...); },
-        tuple));
-  return list;
-}
-
 // NumPy arrays take ownership of the native vectors.
 template <class T> nanobind::capsule keeping(std::vector<T> *values) {
   return nanobind::capsule(values, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });

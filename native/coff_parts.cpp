@@ -76,6 +76,8 @@ private:
       made.kind = flags & COFF::IMAGE_SCN_MEM_WRITE ? Kind::Data : Kind::ReadOnly;
     if (!made.zeros)
       made.bytes = alignTo(section.getSize(), section.getAlignment());
+    else if (made.kind == Kind::Data)
+      parts.zero_bytes += section.getSize();
     return made;
   }
 

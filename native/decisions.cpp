@@ -299,7 +299,7 @@ Generated generate(const Module &module, const BackEnd &back_end, const Decision
   Generation generation(decisions, request, generated);
   generated.object = emit_object(module, back_end, &generation);
   generated.optional = generation.asked();
-  generated.run_times = with_calls(generation.times);
+  generated.calls = with_calls(generation.times);
   return generated;
 }
 

@@ -3,12 +3,12 @@
 
 #include "codegen.h"
 #include "evictions.h"
+#include "machine_time.h"
 #include "module.h"
 #include "outlined.h"
 
 #include <array>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 
 namespace burnish {
@@ -54,8 +54,7 @@ struct Generated {
   // For a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
   // loads, stores and rematerializations; and the number of executed machine instructions, including outlined ones.
   std::vector<std::pair<std::string, double>> allocation_scores, executed;
-  // The expected time of a call of each function, including its callees: see machine_time.h.
-  std::vector<std::tuple<std::string, double, bool>> run_times;
+  std::vector<CallCost> calls; // of each function
   // The same as `allocation_scores` and `executed` for all calls together, by the counted executions of blocks.
   std::vector<std::pair<std::string, double>> counted_scores, counted_executed;
   // The number of computed gotos in the machine code of each function that has some.

@@ -93,6 +93,7 @@ private:
       made.bytes = index_bytes(checked(section.getContents()));
     else if (!made.zeros && made.kind != Kind::Unwind)
       made.bytes = alignTo(content_bytes(section), section.getAlignment());
+    parts.zero_bytes += made.zeros && made.kind == Kind::Data ? section.getSize() : 0;
     return made;
   }
 

@@ -84,6 +84,8 @@ private:
       made.kind = segment == "__TEXT" ? Kind::ReadOnly : Kind::Data;
     if (!made.zeros)
       made.bytes = alignTo(content_bytes(section), section.getAlignment());
+    else if (made.kind == Kind::Data)
+      parts.zero_bytes += section.getSize();
     return made;
   }
 

@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
+#include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetSchedule.h"
 #include "llvm/IR/Function.h"
@@ -216,6 +217,7 @@ struct MachineTimes final : MachineFunctionPass {
     made.name = function.getName().str();
     made.loops = times.has_loops();
     made.outlined = function.isOutlined();
+    made.frame = function.getFrameInfo().getStackSize() + function.getFrameInfo().getUnsafeStackSize();
     for (const MachineBasicBlock &block : function) {
       double often = times.of(block), once = 0;
       for (const MachineInstr &instruction : block) {
@@ -225,7 +227,7 @@ struct MachineTimes final : MachineFunctionPass {
         if (!instruction.isCall())
           continue;
         once += instruction.isReturn() ? 0 : CALL_AND_RETURN; // a last call is a jump
-        made.calls.emplace_back(callee(instruction), often);
+        made.calls.push_back({callee(instruction), often, instruction.isReturn()});
       }
       made.own += often * once;
     }
@@ -262,7 +264,7 @@ char MachineTimes::ID;
 
 MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found) { return new MachineTimes(found); }
 
-std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<MachineTime> &functions) {
+std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
   std::vector<Node> nodes(functions.size());
   StringMap<unsigned> numbers;
   Node root;
@@ -271,34 +273,42 @@ std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<
     root.next.push_back(&nodes[i]);
   }
   for (unsigned i = 0; i < functions.size(); ++i)
-    for (const auto &[name, times] : functions[i].calls)
-      if (auto callee = numbers.find(name); callee != numbers.end())
+    for (const auto &call : functions[i].calls)
+      if (auto callee = numbers.find(call.callee); callee != numbers.end())
         nodes[i].next.push_back(&nodes[callee->second]);
   std::vector<double> of_call(functions.size(), UNKNOWN); // the value of recursive calls, whose callee has none yet
   std::vector<bool> repeating(functions.size());
+  std::vector<uint64_t> stacks(functions.size());
   for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) { // callees come first
     if (component->front() == &root)
       continue;
     std::vector<double> found;
     bool repeats = component.hasCycle();
+    uint64_t frames = 0, below = 0; // bytes of stack: of these functions, and below them on the deepest path
     for (Node *node : *component) {
       const MachineTime &function = functions[node->number];
       repeats |= function.loops || llvm::any_of(node->next, [&](Node *one) { return repeating[one->number]; });
       double &sum = found.emplace_back(function.own);
-      for (const auto &[name, times] : function.calls) {
-        auto callee = numbers.find(name);
-        sum += times * (callee == numbers.end() ? UNKNOWN : of_call[callee->second]);
+      uint64_t deepest = function.frame;
+      for (const auto &call : function.calls) {
+        auto callee = numbers.find(call.callee);
+        sum += call.times * (callee == numbers.end() ? UNKNOWN : of_call[callee->second]);
+        if (callee != numbers.end()) // within a recursion: 0
+          deepest = std::max(deepest, stacks[callee->second] + (call.last ? 0 : function.frame));
       }
+      frames += function.frame;
+      below = std::max(below, deepest - function.frame);
     }
     for (auto [node, sum] : zip(*component, found)) {
       of_call[node->number] = sum;
       repeating[node->number] = repeats;
+      stacks[node->number] = frames + below;
     }
   }
-  std::vector<std::tuple<std::string, double, bool>> found;
+  std::vector<CallCost> found;
   for (unsigned i = 0; i < functions.size(); ++i)
     if (!functions[i].outlined)
-      found.emplace_back(functions[i].name, of_call[i], repeating[i]);
+      found.push_back({functions[i].name, of_call[i], repeating[i], stacks[i]});
   return found;
 }
 

@@ -1,4 +1,4 @@
-// The expected time of a call of each function, from its machine code, without running it.
+// The expected time of a call of each function and the stack that it takes, from its machine code, without running it.
 #pragma once
 
 #include <string>
@@ -13,9 +13,16 @@ namespace burnish {
 
 // The figures of one function's code.
 struct MachineTime {
+  struct Call {
+    std::string callee; // "" if unknown
+    double times;       // expected executions for a call of the function
+    bool last;          // a jump, after the function's frame is gone
+  };
+
   std::string name;
-  double own = 0;                                    // time of a call without its callees, in instructions
-  std::vector<std::pair<std::string, double>> calls; // for each call: callee ("" if unknown), expected executions
+  double own = 0; // time of a call without its callees, in instructions
+  std::vector<Call> calls;
+  uint64_t frame = 0; // bytes of stack, as -fstack-usage reports them; without what alloca adds
   bool loops = false;
   bool outlined = false; // by LLVM's machine outliner
 };
@@ -23,9 +30,16 @@ struct MachineTime {
 // Returns a pass for the end of code generation, which adds each function to `found`.
 llvm::MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found);
 
-// Returns for each function its name; the time of a call including callees, in instructions; and whether it repeats
-// code: it has a loop or a recursion, or it calls a function that has. Machine-outlined functions are not returned,
-// because other code has other functions of the same names; their callers have their times.
-std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<MachineTime> &functions);
+// The figures of a call of a function, including its callees in the module.
+struct CallCost {
+  std::string name;
+  double time = 0;      // in instructions
+  bool repeats = false; // there is a loop or a recursion
+  uint64_t stack = 0;   // bytes of the deepest path of calls; a recursion is taken once
+};
+
+// Returns the figures of each function. Machine-outlined functions are not returned, because other code has other
+// functions of the same names; their callers have their times and stacks.
+std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions);
 
 } // namespace burnish

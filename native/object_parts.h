@@ -65,6 +65,7 @@ struct ObjectParts {
   std::vector<Named> data;
   std::vector<Frame> frames;
   int64_t text_bytes = 0;       // of executable sections
+  int64_t zero_bytes = 0;       // of writable data that the file has no content for
   int64_t relocation_bytes = 0; // of one relocated reference in a loaded program
 
   // Returns the number of the function that contains a place.

@@ -117,6 +117,7 @@ Sizes sizes_of(const ObjectParts &parts) {
     case Kind::Unwind: sizes.unwind_bytes += section.bytes; break;
     }
   }
+  sizes.ram_bytes = sizes.data_bytes + parts.zero_bytes;
   for (const auto &reference : parts.references)
     if (reference.relocated)
       sizes.relocation_bytes += parts.relocation_bytes;

@@ -28,6 +28,7 @@ struct Sizes {
   int64_t text_bytes = 0;       // all executable sections
   int64_t read_only_bytes = 0;  // read-only data: constants, strings, jump tables, tables of exceptions
   int64_t data_bytes = 0;       // writable data in the file, without zero-initialized data
+  int64_t ram_bytes = 0;        // writable data with zero-initialized data
   int64_t unwind_bytes = 0;     // loaded tables for unwinding the stack
   int64_t relocation_bytes = 0; // relocation entries for loading a position-independent program
   int64_t loaded_bytes = 0;     // executable sections and the four above, with alignment

@@ -78,7 +78,7 @@ private:
     }
   }
 
-  ObjectParts::Section read(const WasmSection &section) const {
+  ObjectParts::Section read(const WasmSection &section) {
     ObjectParts::Section made{Kind::NotLoaded, false, section.Content.size(), 0};
     if (section.Type == wasm::WASM_SEC_CODE) {
       made.kind = Kind::Code;
@@ -87,8 +87,7 @@ private:
     } else if (section.Type == wasm::WASM_SEC_DATA) {
       made.kind = Kind::Data;
       for (const WasmSegment &segment : file.dataSegments())
-        if (!segment.Data.Name.starts_with(".bss")) // zeros, which a program's memory has anyway
-          made.bytes += segment.Data.Content.size();
+        (segment.Data.Name.starts_with(".bss") ? parts.zero_bytes : made.bytes) += segment.Data.Content.size();
     }
     return made;
   }

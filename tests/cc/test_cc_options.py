@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ def test_clangs_arguments_start_at_the_first_that_is_not_burnishs() -> None:
     )
     assert cc.parse(["--speed-limit=10%"])[0] == DriverOptions(speed_limit=1.1)
     assert cc.parse(["--speed-limit", "none"])[0] == DriverOptions(speed_limit=None)
+    assert cc.parse(["--stack-limit=0%", "--ram-limit=0%"])[0] == DriverOptions(stack_limit=1, ram_limit=1)
+    assert cc.parse(["--stack-limit", "none"])[0] == DriverOptions(stack_limit=math.inf)
     assert cc.parse(["--", "--budget", "5"]) == (DriverOptions(), ["--budget", "5"])
     assert cc.parse(["--version"]) == (DriverOptions(), ["--version"])
     assert cc.parse([]) == (DriverOptions(), [])

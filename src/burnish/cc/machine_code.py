@@ -6,7 +6,6 @@ This is checked for each module; if the objects differ, clang's object stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import methodcaller
@@ -16,7 +15,7 @@ from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import level_of_passes
 from burnish.cc.requests import Attempt, KeptReference, Request
-from burnish.cc.searching import Found, find
+from burnish.cc.searching import Found, find, objective_of
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
@@ -24,8 +23,7 @@ from burnish.core.view import Observed
 from burnish.core.walk import after
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
-from burnish.llvm.modules.objectives import within_limits
-from burnish.llvm.modules.origin import Options, ReferenceSizes
+from burnish.llvm.modules.origin import CallCosts, Options, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.search.memory import Memory
 from burnish.search.problem import Problem
@@ -52,7 +50,7 @@ class Generated:
     reference: bytes = field(repr=False)  # clang's object of `bitcode`
     command: tuple[str, ...]  # of clang -cc1, which made the object with these options
     own: bytes | None = field(default=None, repr=False)  # clang's object after its own passes, if known
-    run_time: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # see Attempt
+    calls: CallCosts | None = field(default=None, repr=False, compare=False)  # see Attempt
     evict_policy: str = ""  # see DriverOptions
 
 
@@ -157,7 +155,7 @@ def _problem(generated: Generated, request: Request) -> Problem:
     options = CodegenOptions(pipeline=request.level, evict_policy=generated.evict_policy)
     task = replace(make_codegen(options), open=opener)
     program = without_debug_info(Program(PurePath(request.name).name, task.language, generated.bitcode))
-    objective = within_limits(request.objective, request.options.speed_limit, request.code_growth)
+    objective = objective_of(request)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
 
 
@@ -176,7 +174,7 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     if generated.own is not None:
         own = _native.object_sizes(generated.own, opened.module.position_independent)
         opened.origin.reference_sizes = ReferenceSizes.of(own, opened.module)
-    opened.origin.run_time = dict(generated.run_time) or None
+    opened.origin.reference_calls = generated.calls
 
     def of(program: Program) -> Generations:
         module = ModuleSession(read_module(program), opened.options, opened.origin)

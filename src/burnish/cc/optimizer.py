@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
 from burnish.cc.isolation import LOAD
 from burnish.cc.requests import Attempt, KeptReference, Request
-from burnish.cc.searching import Found, budget_of, find
+from burnish.cc.searching import Found, budget_of, find, objective_of
 from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
 from burnish.core.guide import Guide, GuideFor
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.llvm.modules.debug_info import with_debug_info, without_debug_info
-from burnish.llvm.modules.objectives import within_limits
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.session import ModuleSession
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES
@@ -32,8 +31,8 @@ SLOWEST_SECONDS = 600.0  # deadline of one step if the budget does not limit the
 LEAST_DEADLINE_SECONDS = 60.0  # wall time, for a step that hangs without using processor time
 FAILED = "; the inlining policy did not answer: "
 
-# Bitcode, and the expected cost of a call of each function after the level's own passes.
-Content = tuple[bytes, Mapping[str, float]]
+# Bitcode, and the costs of calls after the level's own passes if they are needed.
+Content = tuple[bytes, CallCosts | None]
 
 
 def optimize(bitcode: bytes, request: Request) -> Attempt:
@@ -47,7 +46,7 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     """
     task = make_task(Options(level=request.level))
     program = without_debug_info(Program(PurePath(request.name).name, LANGUAGE, bitcode))
-    objective = within_limits(request.objective, request.options.speed_limit, request.code_growth)
+    objective = objective_of(request)
     problem = Problem(task, program, objective, limits=_limits(request))
     answers: Trace = ()
     note = ""
@@ -68,12 +67,12 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     try:
         if isinstance(found.state, CompilerCrash):
             raise found.state
-        content, run_time = found.state
+        content, calls = found.state
         if problem.program.content is not bitcode:
             content = with_debug_info(problem, bitcode, found.trace, content)
     except (CompilerCrash, ProgramError) as error:
         raise KeptReference(f"{error} (after {', '.join(trace)})", *counts) from None
-    return Attempt(content, trace, found.evaluations, run_time, found.crashes)
+    return Attempt(content, trace, found.evaluations, calls, found.crashes)
 
 
 def answers_to_inliner(problem: Problem, request: Request) -> tuple[Trace, str]:
@@ -120,7 +119,7 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
     found = find(
         problem,
         request,
-        partial(_look, with_run_time=bool(request.code_share) and options.speed_limit is not None),
+        partial(_look, with_calls=bool(request.code_share) and options.limits_calls),
         memory=memory,
         least_seconds=LEAST_SECONDS,
         guide_for=guide_for,
@@ -147,8 +146,8 @@ def _beginning_with(trace: Trace, guide_for: GuideFor | None) -> GuideFor:
     return begin
 
 
-def _look(session: Session, with_run_time: bool) -> Content:
-    """Return the bitcode, and the expected run time if it is needed later; a worker calls this."""
+def _look(session: Session, with_calls: bool) -> Content:
+    """Return the bitcode, and the costs of calls if they are needed later; a worker calls this."""
     bitcode = session.observe("bitcode")
     assert isinstance(session, ModuleSession) and isinstance(bitcode, bytes)
-    return bitcode, session.reference_run_time() if with_run_time else {}
+    return bitcode, session.reference_calls() if with_calls else None

@@ -33,6 +33,7 @@ class Sizes:
     text_bytes: int  # machine code
     constant_bytes: int  # machine code and read-only data without unwind tables, because caches hold these
     data_bytes: int  # initialised data that the program may change
+    ram_bytes: int = 0  # all data that the program may change
 
     @classmethod
     def of_object(cls, path: Path, job: ClangJob) -> Sizes:
@@ -45,14 +46,14 @@ class Sizes:
 
         sizes = _native.object_sizes(path.read_bytes(), job.position_independent)
         constant = sizes.text_bytes + sizes.read_only_bytes
-        return cls(sizes.loaded_bytes, sizes.text_bytes, constant, sizes.data_bytes)
+        return cls(sizes.loaded_bytes, sizes.text_bytes, constant, sizes.data_bytes, sizes.ram_bytes)
 
     @classmethod
     def of_linked(cls, linked: Linked) -> Sizes:
         """Return the sizes of a program."""
         code = linked.of_kind("code")
-        constant = code + linked.of_kind("read-only data")
-        return cls(linked.loaded_bytes, code, constant, linked.of_kind("data"))
+        constant, data = code + linked.of_kind("read-only data"), linked.of_kind("data")
+        return cls(linked.loaded_bytes, code, constant, data, data + linked.bss_bytes)
 
 
 def sizes_of(path: Path, job: ClangJob) -> Sizes | None:

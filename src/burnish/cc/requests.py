@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.cc.file_budget import CODE_SHARE, DEFAULT, FileBudget
 from burnish.core.clock import PROCESSORS, Clock
 
+if TYPE_CHECKING:
+    from burnish.llvm.modules.origin import CallCosts
+
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the longest expected run time, in units of clang's own
+STACK_LIMIT = 1.1  # the same for the stack of a call, on other machines: those without memory to spare
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
@@ -31,6 +36,8 @@ class DriverOptions:
 
     objective: str | None = None  # None: loaded-bytes, and only at -Os and -Oz
     speed_limit: float | None = SPEED_LIMIT  # for loaded-bytes, in units of clang's run time; None: no limit
+    stack_limit: float | None = None  # the same for the stack of a call; None: STACK_LIMIT for other machines
+    ram_limit: float | None = None  # the same for writable data
     budget: FileBudget = DEFAULT  # for each file
     build_seconds: float | None = None  # search time for a whole build, instead of `budget`
     search: str | None = None  # None: the optimizer's default
@@ -45,6 +52,11 @@ class DriverOptions:
     gnu: Path | None = None  # the user's compiler for another machine; None: clang
     compiled: Compiled | None = None  # None: clang, or the user's compiler, has not run yet
     caller: int | None = None  # the launcher's process, which the build started; None: this one
+
+    @property
+    def limits_calls(self) -> bool:
+        """True if a limit needs the costs of calls in the level's own code."""
+        return self.speed_limit is not None or self.stack_limit is not None
 
     @property
     def searches_code(self) -> bool:
@@ -110,8 +122,7 @@ class Attempt:
     bitcode: bytes = field(repr=False)
     trace: tuple[str, ...]
     evaluations: int  # of the search that found it
-    run_time: Mapping[str, float] = field(default_factory=dict)
-    """The expected cost of a call of each function after the level's own passes; {}: not known."""
+    calls: CallCosts | None = None  # after the level's own passes; None: not known
     crashes: int = 0  # of the compiler in that search
     code: bytes | None = field(default=None, repr=False)  # the object; None: clang will generate it
 

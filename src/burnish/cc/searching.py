@@ -13,6 +13,7 @@ from burnish.core.errors import CompilerCrash
 from burnish.core.guide import Guide, GuideFor, in_order
 from burnish.core.session import Session
 from burnish.core.trace import Trace
+from burnish.llvm.modules.objectives import within_limits
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
@@ -36,6 +37,18 @@ class Found(Generic[T]):
     evaluations: int
     crashes: int  # of the compiler
     state: T | CompilerCrash | None  # `look` at the best state, or its crash; None: clang's own is best
+
+
+def objective_of(request: Request) -> str:
+    """Return a request's objective, within the user's limits."""
+    options = request.options
+    return within_limits(
+        request.objective,
+        options.speed_limit,
+        request.code_growth,
+        stack_growth=options.stack_limit,
+        ram_growth=options.ram_limit,
+    )
 
 
 def find(

@@ -71,7 +71,7 @@ class Trials(ABC):
                     reference,
                     self.command,
                     self.own,
-                    module.run_time,
+                    module.calls,
                     request.options.evict_policy,
                 )
                 return machine_code.decide(of_clang, forked)

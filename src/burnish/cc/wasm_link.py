@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
 
-from burnish.cc.isolation import Guard
+from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes
 from burnish.cc.refusals import SIZE_LEVELS
@@ -41,12 +41,11 @@ def improve_module(build: Build, link: ClangJob, level: str, folder: Path) -> Ou
     clock, path = build.compiled.clock, link.output_path
     start = clock.now()
     outcome = Outcome("linked module", level, link.command)
-    guard = Guard(folder, build.guard().step_seconds, build.guard().search_seconds)
     try:
         content = path.read_bytes()
         outcome = replace(outcome, before=sizes_of(content))
-        made, found = _searched(build, path.name, content, guard)
-        outcome = replace(outcome, evaluations=found.evaluations, crashes=found.crashes)
+        made, found, reason = _searched(build, path.name, content, folder)
+        outcome = replace(outcome, evaluations=found.evaluations, crashes=found.crashes, reason=reason)
         if len(made) >= len(content):
             raise KeptReference("nothing smaller was found")
         write_atomically(path, made)
@@ -65,11 +64,11 @@ def sizes_of(content: bytes) -> Sizes:
     return Sizes(len(content), code, code + data, data)
 
 
-def _searched(build: Build, name: str, content: bytes, guard: Guard) -> tuple[bytes, Found[bytes]]:
-    """Return the smallest module that a search finds, or else wasm-opt -Oz's, and the search's result.
+def _searched(build: Build, name: str, content: bytes, folder: Path) -> tuple[bytes, Found[bytes], str]:
+    """Return the smallest module that a search finds, or else wasm-opt -Oz's; the search's result; why none.
 
     Raises:
-        KeptReference: the module has names or debug information, binaryen fails, or the budget is used up.
+        KeptReference: the module has names or debug information, or binaryen's -Oz fails.
         MissingTool: binaryen or wasmtime is not installed.
     """
     from burnish.tasks.wasm_passes.sections import sections
@@ -86,14 +85,15 @@ def _searched(build: Build, name: str, content: bytes, guard: Guard) -> tuple[by
         start = time.process_time()
         return TASK.baseline("Oz")(program).object_code(), time.process_time() - start
 
-    by_oz, seconds = guard.step(by_level)
+    by_oz, seconds = Guard(folder, LONGEST_SECONDS, LONGEST_SECONDS).step(by_level)
+    level = Found[bytes](len(by_oz), OZ, 0, 0, None)
     with build.budget(seconds) as budget:
         if budget is None:
-            raise KeptReference(USED_UP)
+            return by_oz, level, USED_UP
         request = build.request(name, "Oz", seconds, clock.now(), budget)
         request = replace(request, code_share=0.0, patience=PATIENCE)
         if request.remembered:
-            return by_oz, Found(len(by_oz), OZ, 0, 0, None)
+            return by_oz, level, ""
 
         def search() -> Found[bytes]:
             from burnish.tasks.wasm_passes import TASK
@@ -102,7 +102,10 @@ def _searched(build: Build, name: str, content: bytes, guard: Guard) -> tuple[by
             look, forked = methodcaller("object_code"), request.forked()
             return find(problem, forked, look, memory=None, least_seconds=LEAST_SECONDS, clangs=())
 
-        found = guard.search(search)
+        try:
+            found = build.guard(seconds, folder).search(search)
+        except KeptReference as why:
+            return by_oz, level, str(why)
     if isinstance(found.state, bytes) and len(found.state) < len(by_oz):
-        return found.state, found
-    return by_oz, replace(found, trace=OZ)
+        return found.state, found, ""
+    return by_oz, replace(found, trace=OZ), ""

@@ -147,17 +147,16 @@ def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: s
     return done.stdout
 
 
-# By machine: the name of LLVM's target, and the beginnings of the machine's triples.
-_PROCESSORS = {
-    "x86_64": ("x86", ("x86_64", "i386", "i486", "i586", "i686", "amd64")),
-    "aarch64": ("AArch64", ("aarch64", "arm64")),
+_FAMILIES = {  # by machine: the beginnings of its triples
+    "x86_64": ("x86_64", "i386", "i486", "i586", "i686", "amd64"),
+    "aarch64": ("aarch64", "arm64"),
 }
-NATIVE, _TRIPLES = _PROCESSORS.get(platform.machine(), (platform.machine(), (platform.machine(),)))
 
 
 def is_native(triple: str) -> bool:
     """Return whether a target is of this machine's family: clang's package has a back end for these alone."""
-    return triple.startswith(_TRIPLES)
+    machine = platform.machine()
+    return triple.startswith(_FAMILIES.get(machine, (machine,)))
 
 
 def target_of(arguments: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,14 +68,14 @@ def test_half_of_the_places_is_6_percent() -> None:
 
 
 def test_each_operation_goes_on_from_a_place_of_its_own(interpreter: ModuleSession) -> None:
-    assert interpreter.run_times().gotos == {"run": PLACES} == interpreter.reference_gotos()
+    assert interpreter.call_costs().gotos == {"run": PLACES} == interpreter.reference_calls().gotos
     assert interpreter.measure("slowdown") == 1
-    assert open_session(program("matrix.c")).run_times().gotos == {}
+    assert open_session(program("matrix.c")).call_costs().gotos == {}
 
 
 def test_a_baseline_is_its_own_measure(interpreter: ModuleSession) -> None:
     session = open_baseline(interpreter.origin.program, "Oz")
-    assert session.reference_gotos() == {"run": PLACES} and session.measure("slowdown") == 1
+    assert session.reference_calls().gotos == {"run": PLACES} and session.measure("slowdown") == 1
     session.replay(["reg2mem"])
     assert session.measure("slowdown") == 1
 
@@ -84,7 +85,8 @@ def test_the_object_is_the_same_as_without_counting(interpreter: ModuleSession) 
 
 
 def test_one_function_of_many_is_enough(interpreter: ModuleSession) -> None:
-    interpreter.origin.reference_gotos = {"run": 4 * PLACES}
+    reference = replace(interpreter.reference_calls(), gotos={"run": 4 * PLACES})
+    interpreter.origin.reference_calls = reference
     assert interpreter.measure("slowdown") == pytest.approx(4 ** (1 / ROOT))
     shares = interpreter.site_costs("slowdown")
     assert shares == {"run": pytest.approx(4 ** (1 / ROOT)), "plain": 1.0}
@@ -93,10 +95,13 @@ def test_one_function_of_many_is_enough(interpreter: ModuleSession) -> None:
 
 
 def test_no_other_function_makes_up_for_an_interpreter(interpreter: ModuleSession) -> None:
-    before = dict(interpreter.reference_run_time())
-    interpreter.origin.run_time = before | {"run": before["run"] / 1.2}
+    reference = interpreter.reference_calls()
+    before = dict(reference.of_call)
+    faster = before | {"run": before["run"] / 1.2}
+    interpreter.origin.reference_calls = replace(reference, of_call=faster)
     assert interpreter.measure("slowdown") == pytest.approx(1.2)
-    interpreter.origin.run_time = before | {"plain": before["plain"] / 1.2}
+    faster = before | {"plain": before["plain"] / 1.2}
+    interpreter.origin.reference_calls = replace(reference, of_call=faster)
     assert interpreter.measure("slowdown") == pytest.approx(((1 + 1.2**4) / 2) ** 0.25)
 
 
@@ -116,10 +121,10 @@ def test_interpreters_are_not_outlined_where_it_may_be_often(interpreter: Module
 def test_where_the_jump_stands_changes_no_expected_time(interpreter: ModuleSession) -> None:
     """With a jump behind each operation, the loop has as many ways in as there are operations."""
     session = open_codegen(interpreter)
-    apart = session.generation().run_times.of_call["run"]
+    apart = session.generation().call_costs.of_call["run"]
     for skipped in ("skip(early-tailduplication)", "skip(tailduplication)"):
         session.apply(session.index(skipped), "run")
-    assert 0.6 < session.generation().run_times.of_call["run"] / apart < 1.6
+    assert 0.6 < session.generation().call_costs.of_call["run"] / apart < 1.6
 
 
 def test_code_generation_has_the_same_limit(interpreter: ModuleSession) -> None:
@@ -127,7 +132,7 @@ def test_code_generation_has_the_same_limit(interpreter: ModuleSession) -> None:
     assert session.measure("slowdown") == 1
     for skipped in ("skip(early-tailduplication)", "skip(tailduplication)"):
         session.apply(session.index(skipped), "run")
-    (places,) = session.generation().run_times.gotos.values()
+    (places,) = session.generation().call_costs.gotos.values()
     assert places < PLACES / 4
     lost = (PLACES / places) ** (1 / ROOT)
     assert session.measure("slowdown") >= lost and session.site_costs("slowdown")["run"] >= lost

@@ -7,6 +7,7 @@ import pytest
 from burnish import _native
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
@@ -82,7 +83,8 @@ def test_part_costs_what_its_share_is(name: str, objective: str) -> None:
 def test_a_part_that_takes_no_time_any_more_is_compared_with_itself() -> None:
     session = TASK.open(Program("a.ll", "llvm", b"define void @f() minsize optsize { ret void }"))
     assert isinstance(session, ModuleSession)
-    session.origin.run_time = {"f": 8.0}  # it did more in the reference
+    did_more = CallCosts({"f": 8.0}, frozenset(), {}, {})
+    session.origin.reference_calls = did_more
     assert session.costs("slowdown") == {"f": 1 / 8}
     part, alone = part_of(session, "f")
     assert alone.measure(LIMITED, part.site) == alone.measure("loaded-bytes", part.site) > 0

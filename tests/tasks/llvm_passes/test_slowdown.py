@@ -9,7 +9,7 @@ import pytest
 from burnish import _native
 from burnish.core.program import Program
 from burnish.llvm.modules.objectives import CODE_PRICE, slowdown, slowdowns
-from burnish.llvm.modules.origin import RunTimes
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode
 from burnish.search import Budget, search
@@ -49,6 +49,11 @@ int work(int *p, int n, int x) {
 """
 
 
+def time_of(function: str, folder: Path, source: str) -> float:
+    """Return the expected time of a call at -Oz."""
+    return open_baseline(compiled(folder, source), "Oz").call_costs().of_call[function]
+
+
 def compiled(folder: Path, source: str, *options: str) -> Program:
     (folder / "a.c").write_text(source)
     return Program("a.c", "llvm", compile_to_bitcode(folder / "a.c", options))
@@ -63,21 +68,23 @@ def test_loops_and_what_they_call_weigh_more(tmp_path: Path) -> None:
 
 
 def test_what_is_expected_to_be_rare_weighs_little(tmp_path: Path) -> None:
-    rare, common = (
-        open_baseline(compiled(tmp_path, RARE.replace("EXPECTED", value)), "Oz").run_time()["work"]
-        for value in ("0", "1")
-    )
+    rare, common = (time_of("work", tmp_path, RARE.replace("EXPECTED", value)) for value in ("0", "1"))
     assert common > 20 * rare
 
 
+def costs_of(times: dict[str, float], *repeating: str) -> CallCosts:
+    """Return costs of calls with these times."""
+    return CallCosts(times, frozenset(repeating), {}, {})
+
+
 def test_a_function_is_compared_with_itself() -> None:
-    reference = {"a": 10.0, "b": 10.0, "gone": 5.0, "empty": 0.0}
-    now = RunTimes({"a": 5.0, "b": 20.0, "new": 99.0, "empty": 3.0}, frozenset(), {})
-    assert slowdowns(now, reference, {}) == {"a": 0.5, "b": 2.0}
+    reference = costs_of({"a": 10.0, "b": 10.0, "gone": 5.0, "empty": 0.0})
+    now = costs_of({"a": 5.0, "b": 20.0, "new": 99.0, "empty": 3.0})
+    assert slowdowns(now, reference) == {"a": 0.5, "b": 2.0}
 
 
 def test_a_slowdown_is_the_mean_of_order_4() -> None:
-    nothing = RunTimes({}, frozenset(), {})
+    nothing = costs_of({})
     assert slowdown({"a": 1.0, "b": 1.0}, nothing) == 1
     assert slowdown({"a": 0.5, "b": 2.0}, nothing) == pytest.approx(((1 + 2**4) / 2) ** 0.25)
     assert slowdown({}, nothing) == 1
@@ -86,23 +93,20 @@ def test_a_slowdown_is_the_mean_of_order_4() -> None:
 def test_a_function_with_loops_may_be_half_of_the_time() -> None:
     """Of a hundred functions, one that is 1.2 times as slow moves the mean by a thousandth."""
     ratios = {"hot": 1.2} | {f"f{i}": 1.0 for i in range(99)}
-    assert slowdown(ratios, RunTimes({}, frozenset(), {})) < 1.003
-    assert slowdown(ratios, RunTimes({}, frozenset({"hot", "f0"}), {})) == pytest.approx(1.1)
-    assert slowdown({"hot": 0.5}, RunTimes({}, frozenset({"hot"}), {})) == 1
+    assert slowdown(ratios, costs_of({})) < 1.003
+    assert slowdown(ratios, costs_of({}, "hot", "f0")) == pytest.approx(1.1)
+    assert slowdown({"hot": 0.5}, costs_of({}, "hot")) == 1
 
 
 def test_a_loop_counts_that_many_returns_come_before(tmp_path: Path) -> None:
     """As in bzip2's mainGtU: each comparison is guessed to return half of the time."""
-    short, long = (
-        open_baseline(compiled(tmp_path, MANY_RETURNS.replace("BODY", body)), "Oz").run_time()["greater"]
-        for body in ("", LONG)
-    )
+    short, long = (time_of("greater", tmp_path, MANY_RETURNS.replace("BODY", body)) for body in ("", LONG))
     assert long > 1.5 * short
 
 
 def test_more_ways_out_of_a_loop_do_not_make_it_shorter(tmp_path: Path) -> None:
     plain, left = (
-        open_baseline(compiled(tmp_path, WAYS_OUT.replace("WAY", way)), "Oz").run_time()["f"]
+        time_of("f", tmp_path, WAYS_OUT.replace("WAY", way))
         for way in ("", "if (x == 7) break; if (x == p[9]) return 3;")
     )
     assert left > plain
@@ -110,7 +114,7 @@ def test_more_ways_out_of_a_loop_do_not_make_it_shorter(tmp_path: Path) -> None:
 
 def test_what_repeats_is_known(tmp_path: Path) -> None:
     session = open_baseline(compiled(tmp_path, LOOPS), "Oz")
-    assert session.run_times().repeating == {"ten", "nested", "again"}
+    assert session.call_costs().repeating == {"ten", "nested", "again"}
 
 
 def test_what_goes_through_memory_is_slower() -> None:
@@ -163,7 +167,7 @@ def test_the_reference_is_the_same_whoever_comes_to_it(tmp_path: Path) -> None:
     there, elsewhere = open_session(program("structs.c")), open_session(program("structs.c"))
     there.replay(["clang<Oz>"])
     elsewhere.replay(["clang<O2>"])
-    assert there.reference_run_time() == there.run_time() == elsewhere.reference_run_time()
+    assert there.reference_calls() == there.call_costs() == elsewhere.reference_calls()
     assert there.reference_sizes() == elsewhere.reference_sizes()
     assert there.reference_sizes().constant == there.sizes().text_bytes + there.sizes().read_only_bytes
     assert there.cost("slowdown") == there.cost("code-growth") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from burnish.cc.file_budget import DEFAULT, FileBudget
 from burnish.cc.jobs import ClangJobs, make_plan
 from burnish.cc.requests import (
     OBJECTIVES,
+    STACK_LIMIT,
     Attempt,
     Compiled,
     DriverOptions,
@@ -45,6 +47,9 @@ burnish's options come first; what follows the first other argument (or --) is c
                      result at that level
   --speed-limit P%   how much longer than clang's own the object may be expected to run, by static
                      frequencies or a profile, for fewer loaded bytes (default 5%), or none
+  --stack-limit P%   how much more stack than with clang's own a call may take (default 10% for other
+                     machines, none for this one), or none
+  --ram-limit P%     how much more writable data there may be, or none (default)
   --budget BUDGET    for each file (default 3.2x, times what clang takes for it, all included): 2s of
                      processor time or '100 evaluations' of search (the latter finds the same on every
                      machine), or remembered: what --remember knows, and no search
@@ -126,6 +131,8 @@ def compile_and_improve(
         )
     ):
         processes.replace_by([compiler, *arguments])
+    if options.stack_limit is None and plan and (plan.is_cross or options.gnu):
+        options = replace(options, stack_limit=STACK_LIMIT)
     if plan and plan.is_cross:
         return _cross(plan, arguments, options, optimizer)
     try:
@@ -294,10 +301,10 @@ def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, decides_code=chosen == "searched")
 
 
-def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
+def _limit(value: str) -> float | None:
     from burnish.core.objective import parse_growth
 
-    return replace(options, speed_limit=parse_growth(value))
+    return parse_growth(value)
 
 
 def _seed(options: DriverOptions, value: str) -> DriverOptions:
@@ -336,7 +343,9 @@ def _report(options: DriverOptions, value: str) -> DriverOptions:
 _OF_USERS: dict[str, Reader] = {
     "--objective": lambda options, name: replace(options, objective=_known("objective", name, OBJECTIVES)),
     "--code-generation": _code_generation,
-    "--speed-limit": _speed_limit,
+    "--speed-limit": lambda options, value: replace(options, speed_limit=_limit(value)),
+    "--stack-limit": lambda options, value: replace(options, stack_limit=_limit(value) or math.inf),
+    "--ram-limit": lambda options, value: replace(options, ram_limit=_limit(value)),
     "--budget": lambda options, value: replace(options, budget=FileBudget.parse(value)),
     "--build-budget": _build_budget,
     "--search": _search,

@@ -35,8 +35,8 @@ That is what `burnish cc --whole-program` does where it links, and prints what i
 Options come before the first file:
   --against-lto      link by clang's own link-time optimization, too, and say what that program loads
   --format FORM      of the table: table (default, for reading), markdown or csv
-  --budget, --objective, --speed-limit, --search, --policy, --code-generation, --remember, --seed, --report
-                     as of burnish cc
+  --budget, --objective, --speed-limit, --stack-limit, --ram-limit, --search, --policy, --code-generation,
+  --remember, --seed, --report: as of burnish cc
   --help             this text
 """
 _LTO, _FORMAT = "--against-lto", "--format"

@@ -52,7 +52,11 @@ class BitcodeLink:
         words: Words = {}
         count = 0
         for index, path in input_paths(job.command):
-            content = path.read_bytes()
+            with path.open("rb") as file:
+                begin = file.read(len(ARCHIVE))
+                if not begin.startswith((ARCHIVE, *BITCODE)):
+                    continue
+                content = begin + file.read()
             members = [content]
             if content.startswith(ARCHIVE):
                 members = [member for _, _, member in _native.archive_members(content)]

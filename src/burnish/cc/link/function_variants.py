@@ -8,7 +8,6 @@ code generation of the module, with the same change at every function, tries it 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,8 +18,8 @@ from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.llvm.modules.debug_info import check_code
 from burnish.llvm.modules.module import emit_described, object_sizes, run_pass
-from burnish.llvm.modules.objectives import slowdown, slowdowns
-from burnish.llvm.modules.origin import RunTimes
+from burnish.llvm.modules.objectives import slowdown, slowdowns, stack_shares
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.passes import ACTIONS
 from burnish.llvm.toolchain import is_native
 from burnish.tasks.llvm_passes import LANGUAGE
@@ -64,7 +63,7 @@ class _Generated:
     shares: Mapping[str, _Share]
     loaded_bytes: int
     constant_bytes: int
-    times: RunTimes
+    calls: CallCosts
     outlined: bool  # LLVM's machine outliner moved instructions of functions into new ones
 
 
@@ -78,7 +77,7 @@ class Choice:
     grown_bytes: int  # code and read-only data
 
 
-def by_level(bitcode: bytes, name: str, level: str, *, with_run_time: bool) -> Attempt:
+def by_level(bitcode: bytes, name: str, level: str, *, with_calls: bool) -> Attempt:
     """Run clang's pipeline of the level on a program's module, as if it were one file.
 
     The expected run time is computed here, because a later step would have to repeat these passes for it.
@@ -89,9 +88,9 @@ def by_level(bitcode: bytes, name: str, level: str, *, with_run_time: bool) -> A
     pipeline = f"clang<{level}>"
     module.run(pipeline, level)
     found = Attempt(module.bitcode(), (pipeline,), 0)
-    if not with_run_time:
+    if not with_calls:
         return found
-    return replace(found, run_time=RunTimes.of(_described(module, level)).of_call)
+    return replace(found, calls=CallCosts.of(_described(module, level)))
 
 
 def by_functions(bitcode: bytes, request: Request) -> Attempt:
@@ -158,7 +157,7 @@ class _Chosen:
         changes = tuple((action, WHOLE_PROGRAM) for action in PASSES_FIRST)
         _repeat(other, changes, self.request.level)
         made = self._made(other)
-        if slowdown(_slower(made, self.reference), made.times) <= _limit(self.request):
+        if self._is_within(made):
             self.module, self.now, self.changes = other, made, changes
 
     def give_attributes(self) -> None:
@@ -186,8 +185,7 @@ class _Chosen:
                 continue
             before = self.module.clone(), self.now, self.changes
             self._take(chosen)
-            slower = slowdown(_slower(self.now, self.reference), self.now.times)
-            if self.now.loaded_bytes >= before[1].loaded_bytes or slower > _limit(self.request):
+            if self.now.loaded_bytes >= before[1].loaded_bytes or not self._is_within(self.now):
                 self.module, self.now, self.changes = before
 
     def _take(self, chosen: Sequence[Choice]) -> None:
@@ -197,20 +195,46 @@ class _Chosen:
         self.now = self._made(self.module)
 
     def _choices(self, variant: Trace) -> list[Choice]:
-        """Return the functions where a variant saves bytes, within the limit on the expected run time."""
+        """Return the functions where a variant saves bytes, within the limits on calls."""
         other = self.module.clone()
         _repeat(other, [(action, WHOLE_PROGRAM) for action in variant], self.request.level)
         made, now = self._made(other), self.now
-        slower = _slower(made, self.reference)
+        above = self._above_limits(made)
         found: list[Choice] = []
         for name, share in made.shares.items():
-            if name not in now.shares or slower.get(name, 1.0) > _limit(self.request):
+            if name not in now.shares or name in above:
                 continue
             saved = now.shares[name].loaded_bytes - share.loaded_bytes
             if saved > 0:
                 grown = share.constant_bytes - now.shares[name].constant_bytes
                 found.append(Choice(name, variant, saved, grown))
         return found
+
+    def _is_within(self, made: _Generated) -> bool:
+        """Return whether the program is within the limits on expected run time and stack."""
+        speed, stack = self._growths(made)
+        options = self.request.options
+        slow = options.speed_limit is not None and slowdown(speed, made.calls) > options.speed_limit
+        deep = options.stack_limit is not None and max(stack.values(), default=1.0) > options.stack_limit
+        return not (slow or deep)
+
+    def _above_limits(self, made: _Generated) -> set[str]:
+        """Return the functions above a limit."""
+        options = self.request.options
+        pairs = zip((options.speed_limit, options.stack_limit), self._growths(made), strict=True)
+        return {
+            name
+            for limit, growths in pairs
+            if limit is not None
+            for name, growth in growths.items()
+            if growth > limit
+        }
+
+    def _growths(self, made: _Generated) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the growth of each function's expected run time, and of its stack."""
+        reference = self.reference.calls
+        stacks = stack_shares("stack-growth", made.calls, lambda: reference)
+        return slowdowns(made.calls, reference), stacks
 
     def _made(self, module: _native.Module) -> _Generated:
         self.generations += 1
@@ -264,14 +288,6 @@ def choose(choices: list[Choice], room: int) -> list[Choice]:
     return taken
 
 
-def _limit(request: Request) -> float:
-    return math.inf if request.options.speed_limit is None else request.options.speed_limit
-
-
-def _slower(now: _Generated, reference: _Generated) -> dict[str, float]:
-    return slowdowns(now.times, reference.times.of_call, reference.times.gotos)
-
-
 def _described(module: _native.Module, level: str) -> _native.Generated:
     # The CPU is that of functions without an attribute for it; on other machines all have one.
     return emit_described(module, level, "x86-64" if is_native(module.triple) else "")
@@ -289,4 +305,4 @@ def _generated(module: _native.Module, level: str) -> _Generated:
     }
     outlined = any(name not in functions and name.startswith(_OUTLINED) for name in constants)
     constant_bytes = sizes.text_bytes + sizes.read_only_bytes
-    return _Generated(shares, sizes.loaded_bytes, constant_bytes, RunTimes.of(made), outlined)
+    return _Generated(shares, sizes.loaded_bytes, constant_bytes, CallCosts.of(made), outlined)

@@ -92,13 +92,13 @@ class ProgramTrials(Trials):
         """Try the level's own passes; return the sizes of their program, or None if they fail."""
         clock, options, name = self.build.compiled.clock, self.build.options, self.name
         bitcode, level = self.module, level_of_passes(self.merged.level)
-        with_run_time = options.searches_code and options.speed_limit is not None
+        with_calls = options.searches_code and options.limits_calls
         start = clock.now()
 
         def by_level() -> Attempt:
             from burnish.cc.link import function_variants  # loads LLVM, so only in the child process
 
-            return function_variants.by_level(bitcode, name, level, with_run_time=with_run_time)
+            return function_variants.by_level(bitcode, name, level, with_calls=with_calls)
 
         with self.trying():
             self.level = self.guard.step(by_level)
@@ -137,8 +137,8 @@ class ProgramTrials(Trials):
         """See Trials; called only if an attempt is better than the linker's own program."""
         assert self.best and self.program
         best = self.best
-        if not best.run_time and self.level and self.own is not None:
-            best = replace(best, run_time=self.level.run_time)
+        if not best.calls and self.level and self.own is not None:
+            best = replace(best, calls=self.level.calls)
         return best, object_of(self.program).read_bytes()
 
     def take(self, attempt: Attempt) -> None:
@@ -216,6 +216,9 @@ class ProgramTrials(Trials):
         if sizes.loaded_bytes > before.loaded_bytes:
             return False
         if sizes.constant_bytes > before.constant_bytes + became_constant:
+            return False
+        limit = self.build.options.ram_limit
+        if limit is not None and sizes.ram_bytes > limit * before.ram_bytes:
             return False
         if self.build.options.objective == "text-bytes":
             return sizes.text_bytes < best.text_bytes

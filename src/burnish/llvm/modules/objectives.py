@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,9 @@ from burnish.llvm.run.stopwatch import REPEATS
 
 if TYPE_CHECKING:
     from burnish._native import Sizes
-    from burnish.llvm.modules.origin import ReferenceSizes, RunTimes
+    from burnish.llvm.modules.origin import CallCosts, ReferenceSizes
+
+LEAST_STACK = 256  # bytes; shorter stacks may grow to this: every program has room for it
 
 _costly = partial(Objective, dense=False)  # code generation costs as much as many passes
 _measured = partial(Objective, dense=False, by_site=False, noisy=True)
@@ -55,6 +58,26 @@ _OBJECTIVES = (
         "times",
         "bytes that a program loads for the object file, relative to the reference, if another "
         "object keeps the inline functions and templates that this one drops",
+    ),
+    _costly(
+        "ram-bytes",
+        "bytes",
+        "bytes of writable data in that object file, with zero-initialized data, at least 1",
+        heading="RAM B",
+    ),
+    _costly("ram-growth", "times", "ram-bytes, relative to the reference"),
+    _costly(
+        "stack-bytes",
+        "bytes",
+        "bytes of stack that the deepest path of calls in the module takes, at least 1: the frames that "
+        "-fstack-usage reports, a recursion once, without alloca and without functions of other modules",
+        heading="stack B",
+    ),
+    _costly(
+        "stack-growth",
+        "times",
+        "the largest growth of a function's stack, that of its deepest path of calls, relative to the "
+        f"reference; less than {LEAST_STACK} bytes count as {LEAST_STACK}",
     ),
     _measured(
         "seconds",
@@ -104,23 +127,38 @@ def level_for(objective: str) -> str:
     return "O3" if RUN_TIME & parse_objective(objective).exponents.keys() else "Oz"
 
 
-def within_limits(objective: str, slowdown: float | None, code_growth: float = 1) -> str:
+def within_limits(
+    objective: str,
+    slowdown: float | None,
+    code_growth: float = 1,
+    *,
+    stack_growth: float | None = None,
+    ram_growth: float | None = None,
+) -> str:
     """Return "loaded-bytes" within the limits for code that ships; return any other objective unchanged.
 
     Only loaded bytes matter for code that ships; other objectives are for comparisons and stay as defined.
     Code growth is limited because unwind tables are loaded but seldom read: they must not shrink at the cost
     of more code. Linked growth is limited because a linker may keep another object's copy of an inline
     function that this object no longer defines. `code_growth` is above 1 if the reference is smaller than the
-    usual build.
+    usual build. None: no limit.
     """
     if objective != "loaded-bytes":
         return objective
-    speed = () if slowdown is None else (Limit("slowdown", slowdown),)
-    limits = *speed, Limit("code-growth", code_growth), Limit("linked-growth", 1)
-    return Formula({objective: 1.0}, limits).text
+    most = {
+        "slowdown": slowdown,
+        "code-growth": code_growth,
+        "linked-growth": 1.0,
+        "stack-growth": stack_growth,
+        "ram-growth": ram_growth,
+    }
+    limits = [Limit(name, limit) for name, limit in most.items() if limit not in (None, math.inf)]
+    return Formula({objective: 1.0}, tuple(limits)).text
 
 
-SIZES = frozenset({"loaded-bytes", "text-bytes", "object-bytes", "code-growth", "linked-growth"})
+SIZES = frozenset(
+    {"loaded-bytes", "text-bytes", "object-bytes", "code-growth", "linked-growth", "ram-bytes", "ram-growth"}
+)
 
 
 def size_cost(objective: str, sizes: Sizes, reference: Callable[[], ReferenceSizes]) -> float:
@@ -136,6 +174,10 @@ def size_cost(objective: str, sizes: Sizes, reference: Callable[[], ReferenceSiz
             return reference().code_growth(sizes)
         case "linked-growth":
             return reference().linked_growth(sizes)
+        case "ram-bytes":
+            return float(max(1, sizes.ram_bytes))
+        case "ram-growth":
+            return reference().ram_growth(sizes)
     raise UnknownName.among("objective", objective, OBJECTIVES)
 
 
@@ -144,7 +186,8 @@ def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceS
 
     text-bytes: the bytes of its symbol. loaded-bytes: also its unwind information and the constants that no
     other function uses. code-growth: the loaded bytes without the unwind information. linked-growth: the
-    loaded bytes, in units of all loaded bytes of the reference.
+    loaded bytes, in units of all loaded bytes of the reference. ram-bytes and ram-growth: 0, because writable
+    data belongs to no function.
     """
     pairs: Sequence[tuple[str, float]] = ()
     match objective:
@@ -156,16 +199,30 @@ def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceS
             pairs = sizes.functions_constant
         case "linked-growth":
             return reference().loaded_shares(sizes)
+        case "ram-bytes" | "ram-growth":
+            pairs = [(name, 0.0) for name, _ in sizes.functions_loaded]
     return {name: float(share) for name, share in pairs}
 
 
-def slowdowns(now: RunTimes, reference: Mapping[str, float], gotos: Mapping[str, int]) -> dict[str, float]:
+def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
     """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos."""
-    lost = goto_losses(now.gotos, gotos)
+    lost = goto_losses(now.gotos, reference.gotos)
     return {
-        name: max(cost / reference[name], lost.get(name, 0.0))
+        name: max(cost / reference.of_call[name], lost.get(name, 0.0))
         for name, cost in now.of_call.items()
-        if reference.get(name)
+        if reference.of_call.get(name)
+    }
+
+
+def stack_shares(objective: str, now: CallCosts, reference: Callable[[], CallCosts]) -> dict[str, float]:
+    """Return each function's stack, or its growth where the reference has the function, too."""
+    if objective == "stack-bytes":
+        return {name: float(stack) for name, stack in now.stacks.items()}
+    before = reference().stacks
+    return {
+        name: max(LEAST_STACK, stack) / max(LEAST_STACK, before[name])
+        for name, stack in now.stacks.items()
+        if name in before
     }
 
 
@@ -182,7 +239,7 @@ def goto_losses(now: Mapping[str, int], reference: Mapping[str, int]) -> dict[st
     }
 
 
-def slowdown(ratios: Mapping[str, float], now: RunTimes) -> float:
+def slowdown(ratios: Mapping[str, float], now: CallCosts) -> float:
     """Return the expected slowdown of a module against its reference, at least 1.
 
     The distribution of a program's time over its functions is unknown. So all functions in both modules weigh

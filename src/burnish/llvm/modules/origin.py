@@ -29,20 +29,22 @@ class Options:
 
 
 @dataclass(frozen=True)
-class RunTimes:
-    """The expected run times of calls of a module's functions, estimated from their machine code."""
+class CallCosts:
+    """The costs of calls of a module's functions, with their callees in the module, by their machine code."""
 
-    of_call: Mapping[str, float]  # instructions of a call, with its callees'; see native/machine_time.h
+    of_call: Mapping[str, float]  # expected instructions; see native/machine_time.h
     repeating: frozenset[str]  # functions with a loop or recursion, and their callers
     gotos: Mapping[str, int]  # number of computed gotos in the machine code of functions that have any
+    stacks: Mapping[str, int]  # bytes of stack of the deepest path of calls
 
     @classmethod
-    def of(cls, made: _native.Generated) -> RunTimes:
+    def of(cls, made: _native.Generated) -> CallCosts:
         """Return the run times of generated code."""
         return cls(
-            {name: time for name, time, _ in made.run_times},
-            frozenset(name for name, _, repeats in made.run_times if repeats),
+            {name: time for name, time, _, _ in made.calls},
+            frozenset(name for name, _, repeats, _ in made.calls if repeats),
             dict(made.computed_gotos),
+            {name: stack for name, _, _, stack in made.calls},
         )
 
 
@@ -52,6 +54,7 @@ class ReferenceSizes:
 
     loaded: int
     constant: int  # machine code and read-only data, without unwind tables
+    ram: int  # writable data
     shared: Mapping[str, int]  # loaded bytes by linkonce function; a linker keeps one object's copy of each
 
     @classmethod
@@ -59,11 +62,15 @@ class ReferenceSizes:
         """Return the sizes of a reference from its object and its module, before or after the passes."""
         shared = frozenset(module.linkonce_functions)
         loaded = {name: size for name, size in sizes.functions_loaded if name in shared}
-        return cls(sizes.loaded_bytes, sizes.text_bytes + sizes.read_only_bytes, loaded)
+        return cls(sizes.loaded_bytes, sizes.text_bytes + sizes.read_only_bytes, sizes.ram_bytes, loaded)
 
     def code_growth(self, sizes: _native.Sizes) -> float:
         """Return the size of another object's code and constants, in units of this one's."""
         return (sizes.text_bytes + sizes.read_only_bytes) / max(1, self.constant)
+
+    def ram_growth(self, sizes: _native.Sizes) -> float:
+        """Return another object's writable data, in units of this one's."""
+        return max(1, sizes.ram_bytes) / max(1, self.ram)
 
     def loaded_shares(self, sizes: _native.Sizes) -> dict[str, float]:
         """Return the loaded bytes of each function of another object, in units of this object's total."""
@@ -85,11 +92,11 @@ class Origin:
     reference: Trace | None
     """The trace from the start to the reference; None if each state is its own reference (baselines)."""
     slowdown: float = 1.0  # expected slowdown of a part's reference against the whole program's reference
-    run_time: dict[str, float] | None = None  # the reference's, computed on the first request
     reference_sizes: ReferenceSizes | None = None  # computed on the first request
-    reference_gotos: Mapping[str, int] | None = None  # computed on the first request
+    # Its times are divided by `slowdown`; computed on the first request.
+    reference_calls: CallCosts | None = None
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
-    run_times: Recent[str, RunTimes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
+    call_costs: Recent[str, CallCosts] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
 
 
 def prepare(module: _native.Module, options: Options) -> None:

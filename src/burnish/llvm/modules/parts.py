@@ -33,7 +33,7 @@ SHOWN = Presentation(
     drawings=DRAWINGS,
 )
 
-SPEED_LIMIT = "speed-limit"
+SPEED_LIMIT, STACK_LIMIT, RAM_LIMIT = "speed-limit", "stack-limit", "ram-limit"
 
 CPU = Setting(
     "cpu", "processor for functions that do not name one; default: the program's, or x86-64", metavar="CPU"
@@ -44,6 +44,18 @@ GOAL_SETTINGS = (
         "how much longer than -Oz the expected run time may be, for fewer loaded bytes: 5% (default), none",
         metavar="PERCENT",
         default="5%",
+    ),
+    Setting(
+        STACK_LIMIT,
+        "how much more stack than with -Oz a call may take, for fewer loaded bytes: 0%, 10%, none (default)",
+        metavar="PERCENT",
+        default="none",
+    ),
+    Setting(
+        RAM_LIMIT,
+        "how much more writable data than with -Oz there may be, for fewer loaded bytes: 0%, none (default)",
+        metavar="PERCENT",
+        default="none",
     ),
 )
 
@@ -112,7 +124,9 @@ def write_text(session: Session, _arguments: tuple[str, ...], _level: str) -> by
 
 def goal(objective: str, given: Mapping[str, str]) -> str:
     """Return the objective of `burnish optimize`, within the limits of GOAL_SETTINGS."""
-    return within_limits(objective, parse_growth(given.get(SPEED_LIMIT, "5%")))
+    texts = (given.get(setting.name) or setting.default for setting in GOAL_SETTINGS)
+    slowdown, stack, ram = (parse_growth(text or "none") for text in texts)
+    return within_limits(objective, slowdown, stack_growth=stack, ram_growth=ram)
 
 
 def pipeline_settings(

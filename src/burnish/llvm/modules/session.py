@@ -37,9 +37,10 @@ from burnish.llvm.modules.objectives import (
     size_shares,
     slowdown,
     slowdowns,
+    stack_shares,
 )
 from burnish.llvm.modules.observations import OBSERVATIONS, observe
-from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
+from burnish.llvm.modules.origin import CallCosts, Options, Origin, ReferenceSizes, prepare, run_level
 from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
 from burnish.llvm.run.processor import description
 from burnish.llvm.run.profile import profile
@@ -70,7 +71,7 @@ class ModuleSession(Session):
         self._counts: NDArray[np.int64] | None = None  # of the current state, as are the next three
         self._sizes: _native.Sizes | None = None
         self._object: bytes | None = None
-        self._run_times: RunTimes | None = None
+        self._call_costs: CallCosts | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Return the legal passes: all for the program, function and loop passes for a site.
@@ -91,7 +92,7 @@ class ModuleSession(Session):
         number = int(self._passes[action])
         changed = self._run(number, site)
         # even if LLVM reports no change: some passes change the module and do not report it
-        self._counts = self._sizes = self._object = self._run_times = None
+        self._counts = self._sizes = self._object = self._call_costs = None
         self._applied.append(number)
         self.record(action, site)
         return changed
@@ -128,11 +129,13 @@ class ModuleSession(Session):
             case "ir-instructions":
                 return float(max(1, self.opcode_counts()[0]))
             case "slowdown":
-                return slowdown(self.costs(objective), self.run_times())
+                return slowdown(self.costs(objective), self.call_costs())
             case "seconds" | "cycles" | "instructions":
                 return self.stopwatch().measure(self.object_code(), objective)
             case "compile-seconds":
                 return min(self.compile_seconds() for _ in range(REPEATS))
+            case "stack-bytes" | "stack-growth":
+                return max(1.0, *self.costs(objective).values())
         return size_cost(objective, self.sizes(), self.reference_sizes)
 
     def costs(self, objective: str) -> dict[str, float]:
@@ -145,7 +148,9 @@ class ModuleSession(Session):
                 pairs = self.module.instruction_count_by_function()
                 return {name: float(share) for name, share in pairs}
             case "slowdown":
-                return slowdowns(self.run_times(), self.reference_run_time(), self.reference_gotos())
+                return slowdowns(self.call_costs(), self.reference_calls())
+            case "stack-bytes" | "stack-growth":
+                return stack_shares(objective, self.call_costs(), self.reference_calls)
             case _ if objective in SIZES:
                 return size_shares(objective, self.sizes(), self.reference_sizes)
         if objective not in OBJECTIVES:
@@ -192,7 +197,7 @@ class ModuleSession(Session):
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes = self._counts, self._sizes
-        copy._object, copy._run_times = self._object, self._run_times
+        copy._object, copy._call_costs = self._object, self._call_costs
         return copy
 
     def _with(self, module: _native.Module) -> ModuleSession:
@@ -221,38 +226,28 @@ class ModuleSession(Session):
         assert self._object is not None
         return self._object
 
-    def run_times(self) -> RunTimes:
-        """Return the expected run times of this state's machine code."""
-        if self._run_times is None:
-            self._run_times = self.origin.run_times.get(self.digest()) or self._emit()
-        return self._run_times
+    def call_costs(self) -> CallCosts:
+        """Return the costs of calls by this state's machine code."""
+        if self._call_costs is None:
+            self._call_costs = self.origin.call_costs.get(self.digest()) or self._emit()
+        return self._call_costs
 
-    def _emit(self) -> RunTimes:
+    def _emit(self) -> CallCosts:
         made = emit_described(self.module, self.options.level, self.options.cpu)
-        self._object, self._run_times = made.object, RunTimes.of(made)
-        self.origin.run_times.put(self.digest(), self._run_times)
-        return self._run_times
+        self._object, self._call_costs = made.object, CallCosts.of(made)
+        self.origin.call_costs.put(self.digest(), self._call_costs)
+        return self._call_costs
 
-    def run_time(self) -> Mapping[str, float]:
-        """Return the expected cost of a call of each function in this state."""
-        return self.run_times().of_call
-
-    def reference_run_time(self) -> Mapping[str, float]:
-        """Return `run_time` of the reference; a baseline is its own reference."""
-        if self.origin.reference is None:
-            return self.run_time()
-        if self.origin.run_time is None:
-            costs = self._reference().run_time().items()
-            self.origin.run_time = {name: cost / self.origin.slowdown for name, cost in costs}
-        return self.origin.run_time
-
-    def reference_gotos(self) -> Mapping[str, int]:
-        """Return the number of computed gotos of the reference's functions; see objectives.ROOT."""
-        if self.origin.reference is None:
-            return self.run_times().gotos
-        if self.origin.reference_gotos is None:
-            self.origin.reference_gotos = self._reference().run_times().gotos
-        return self.origin.reference_gotos
+    def reference_calls(self) -> CallCosts:
+        """Return `call_costs` of the reference; a baseline is its own reference."""
+        origin = self.origin
+        if origin.reference is None:
+            return self.call_costs()
+        if origin.reference_calls is None:
+            costs = self._reference().call_costs()
+            times = {name: time / origin.slowdown for name, time in costs.of_call.items()}
+            origin.reference_calls = replace(costs, of_call=times)
+        return origin.reference_calls
 
     def reference_sizes(self) -> ReferenceSizes:
         """Return the sizes of the reference's object; a baseline is its own reference."""

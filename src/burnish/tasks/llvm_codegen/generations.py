@@ -15,7 +15,7 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.recent import Recent
 from burnish.llvm.modules.module import object_sizes, refusal
-from burnish.llvm.modules.origin import RunTimes
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, ORDERS, FunctionDecisions
@@ -51,7 +51,7 @@ class GeneratedCode:
     module: _native.Module = field(repr=False, compare=False)  # the module that was compiled
     spill_costs: Mapping[str, float]  # by function; see native/decisions.h
     executed: Mapping[str, float]  # machine instructions that a call executes, by function
-    run_times: RunTimes
+    call_costs: CallCosts
 
     @cached_property
     def sizes(self) -> _native.Sizes:
@@ -170,7 +170,7 @@ class Generations:
     ) -> tuple[GeneratedCode, Evictions]:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        times = RunTimes.of(made)
+        times = CallCosts.of(made)
         return GeneratedCode(made.object, self.opened.module, scores, executed, times), logged(made)
 
     def _made(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from burnish.core.objective import Objective
 from burnish.llvm.modules.objectives import OBJECTIVES as OF_MODULES
+from burnish.llvm.modules.objectives import SIZES
 
 SPILL_COST, EXECUTED_SPILL_COST = "spill-cost", "executed-spill-cost"
 
 OBJECTIVES: dict[str, Objective] = {
-    name: OF_MODULES[name]
-    for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth", "linked-growth", "slowdown")
+    name: OF_MODULES[name] for name in (*sorted(SIZES), "slowdown", "stack-bytes", "stack-growth")
 } | {
     SPILL_COST: Objective(
         SPILL_COST,

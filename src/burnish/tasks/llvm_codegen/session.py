@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,9 +15,17 @@ from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
-from burnish.llvm.modules.objectives import CODE_PRICE, SIZES, size_cost, size_shares, slowdown, slowdowns
+from burnish.llvm.modules.objectives import (
+    CODE_PRICE,
+    SIZES,
+    size_cost,
+    size_shares,
+    slowdown,
+    slowdowns,
+    stack_shares,
+)
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.origin import Options as ModuleOptions
-from burnish.llvm.modules.origin import RunTimes
 from burnish.llvm.modules.session import ModuleSession, open_baseline, open_part
 from burnish.llvm.targets import machine_of
 from burnish.tasks.llvm_codegen.actions import (
@@ -70,12 +78,12 @@ class CodegenSession(Session):
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Return the legal actions: those of the machine, and OUTLINE only for the whole program."""
-        machine = machine_of(self.opened.module.triple)
-        mask: Mask = np.array([applies(text, machine) for text in self.actions])
-        if site == WHOLE_PROGRAM:
-            return mask
-        at_function: Mask = np.array([text not in OUTLINE for text in self.actions])
-        return mask & at_function & self.opened.module.has_function(site)
+        everywhere, at_functions = _legal(self.actions, machine_of(self.opened.module.triple))
+        return (
+            everywhere.copy()
+            if site == WHOLE_PROGRAM
+            else at_functions & self.opened.module.has_function(site)
+        )
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Decide for a function, or for all without own decisions; return whether that is a change."""
@@ -206,7 +214,9 @@ class CodegenSession(Session):
             return self.costs(objective).get(site, 0.0)
         match objective:
             case "slowdown":
-                return slowdown(self.costs(objective), self._run_times())
+                return slowdown(self.costs(objective), self._call_costs())
+            case "stack-bytes" | "stack-growth":
+                return max(1.0, *self.costs(objective).values())
             case "spill-cost":
                 return max(1.0, sum(self.generation().spill_costs.values()))
             case "executed-spill-cost":
@@ -229,16 +239,17 @@ class CodegenSession(Session):
             case "executed-spill-cost":
                 return dict(self.executed_costs().spill_costs)
             case "slowdown":
-                opened = self.opened
-                return slowdowns(self._run_times(), opened.reference_run_time(), opened.reference_gotos())
+                return slowdowns(self._call_costs(), self.opened.reference_calls())
+            case "stack-bytes" | "stack-growth":
+                return stack_shares(objective, self._call_costs(), self.opened.reference_calls)
             case _ if objective in SIZES:
                 return size_shares(objective, self.sizes(), self.opened.reference_sizes)
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
         return {}
 
-    def _run_times(self) -> RunTimes:
-        return self.opened.run_times() if self.decided().is_llvms else self.generation().run_times
+    def _call_costs(self) -> CallCosts:
+        return self.opened.call_costs() if self.decided().is_llvms else self.generation().call_costs
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions' names, largest function first."""
@@ -310,3 +321,10 @@ def open_codegen_part(
         ProgramError: the part cannot be read.
     """
     return open_codegen(open_part(program, options, slowdown), evict_policy)
+
+
+@cache
+def _legal(actions: tuple[str, ...], machine: str) -> tuple[Mask, Mask]:
+    """Return the actions that are legal on a machine: for the whole program, and at a function."""
+    everywhere = np.array([applies(text, machine) for text in actions])
+    return everywhere, everywhere & np.array([text not in OUTLINE for text in actions])
