@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.outcomes import Build
+from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import Attempt, Compiled, DriverOptions, Request
 from burnish.cc.wasm_link import improve_module, sizes_of
 from burnish.tasks.wasm_passes.sections import sections
 from tests.cc.conftest import Compiler, make_drop_in
 
+WASTE = """(module (func (export "f") (param i32) (result i32)
+  (drop (i32.add (local.get 0) (i32.const 1))) (i32.add (local.get 0) (i32.const 0))))"""
 LINK = ("--target=wasm32-wasip1", "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-Wl,--export-all")
 
 
@@ -61,18 +64,43 @@ def test_only_size_levels_ask_for_it(cross: Compiler) -> None:
     assert not built(cross, "-O2", "-s")[1]
 
 
+def improved(program: Path, folder: Path) -> Outcome:
+    """Return the outcome for a linked module."""
+    link = ClangJob(("wasm-ld", "a.o", "-o", str(program)))
+    compiled = Compiled(0.1, 0.1, frozenset())
+    build = Build(ClangJobs((link,), "23"), compiled, DriverOptions(), _no_search, folder)
+    outcome = improve_module(build, link, "Oz", folder)
+    assert outcome
+    return outcome
+
+
+def test_what_wasm_opt_makes_stays_if_the_search_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wasmtime = pytest.importorskip("wasmtime")
+    pytest.importorskip("icpp_binaryen")
+    program = tmp_path / "a.wasm"
+    program.write_bytes(wasmtime.wat2wasm(WASTE))
+    monkeypatch.setattr("burnish.cc.wasm_link.find", _crash)
+    outcome = improved(program, tmp_path)
+    assert (outcome.action, outcome.trace, outcome.evaluations) == ("optimized", ("default<Oz>",), 0)
+    assert outcome.reason == "the optimizer died: exit code 3"
+    assert outcome.before and outcome.after == sizes_of(program.read_bytes())
+    assert outcome.after.loaded_bytes < outcome.before.loaded_bytes
+
+
 def test_binaryen_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "a.wasm"
     program.write_bytes(b"\0asm\x01\0\0\0")
     monkeypatch.setattr("burnish.cc.wasm_link.importlib.util.find_spec", lambda name: None)
-    link = ClangJob(("wasm-ld", "a.o", "-o", str(program)))
-    build = Build(
-        ClangJobs((link,), "23"), Compiled(0.1, 0.1, frozenset()), DriverOptions(), _no_search, tmp_path
-    )
-    outcome = improve_module(build, link, "Oz", tmp_path)
-    assert outcome and outcome.action == "kept"
+    outcome = improved(program, tmp_path)
+    assert outcome.action == "kept"
     assert outcome.reason.startswith("binaryen is not installed: pip install")
     assert outcome.before == sizes_of(program.read_bytes())
+
+
+def _crash(*_arguments: Any, **_options: Any) -> None:
+    os._exit(3)
 
 
 def _no_search(_bitcode: bytes, _request: Request) -> Attempt:
