@@ -150,6 +150,15 @@ def test_clang_is_told_what_newer_compilers_do_by_default() -> None:
     assert "-std=gnu23" not in told(GnuCompiler.parse(given), find_tool("clang"))
 
 
+def test_what_builds_with_debug_information_say_is_no_obstacle() -> None:
+    """GCC adds -fworking-directory to -g; Zephyr gives most of the others."""
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text()
+    more = "-g -fworking-directory -fno-defer-pop -fno-printf-return-value -mfp16-format=ieee -mtp=soft"
+    words = told(GnuCompiler.parse(text.replace("-fno-ipa-sra", more)), find_tool("clang"))
+    assert {"-g", "-fno-defer-pop"} <= set(words)
+    assert not {"-fworking-directory", "-fno-printf-return-value", "-mfp16-format=ieee"} & set(words)
+
+
 def test_loops_of_a_memory_function_do_not_call_it() -> None:
     """A library builds its own memset with -fno-tree-loop-distribute-patterns."""
     text = (SAID / "arm-none-eabi-gcc.txt").read_text()

@@ -35,10 +35,11 @@ _SEPARATE = frozenset(
 DROPPED = """
     -quiet -v -dumpbase* -dumpdir -auxbase* -imultilib -imultiarch -iprefix -isysroot -isystem -iquote -I*
     -idirafter -nostdinc* -E -M -MM -MD -MMD -MP -MG -MF -MT -MQ -o -c -W* -w -pedantic* -pipe
-    -fpreprocessed -specs* --specs* --param* --sysroot* -B* -wrapper -L* -l* -T* -Xlinker -Wl,* -Wa,-a*
+    -fpreprocessed -fworking-directory -specs* --specs* --param* --sysroot* -B* -wrapper -L* -l* -T*
+    -Xlinker -Wl,* -Wa,-a*
     -nostdlib -nodefaultlibs -nostartfiles -static -s -O* -mlibarch* -misa-spec* -mtune* -mthumb-interwork
     -mno-thumb-interwork -mtp* -mabi=lp64 -mtls-dialect* -mprint-tune-info -mlibc* -fdiagnostics*
-    -fno-diagnostics* -fmessage-length* -fverbose-asm -fipa-* -fno-ipa-* -fconserve-stack
+    -fno-diagnostics* -fanalyzer -fmessage-length* -fverbose-asm -fipa-* -fno-ipa-* -fconserve-stack
     -fno-conserve-stack -ftree-* -fno-tree-* -fgcse* -fno-gcse* -fsched* -fno-sched* -freorder-*
     -fno-reorder-* -fno-section-anchors -fsection-anchors -finline-limit* -fira-*
     -fno-guess-branch-probability -fno-if-conversion* -fif-conversion* -fno-cse-* -fcse-* -frename-registers
@@ -46,7 +47,11 @@ DROPPED = """
     -fmax-errors* -fno-inline-small-functions -fno-inline-functions-called-once -findirect-inlining
     -fpartial-inlining -fno-partial-inlining -fno-shrink-wrap* -fshrink-wrap* -fno-split-wide-types*
     -fno-forward-propagate -fno-printf-return-value -fno-code-hoisting -fcode-hoisting -fno-web -fweb
-    -funit-at-a-time -fno-store-merging -fstore-merging -fno-branch-count-reg
+    -funit-at-a-time -fno-store-merging -fstore-merging -fno-branch-count-reg -fvar-tracking*
+    -fno-var-tracking* -fno-allow-store-data-races -fno-thread-jumps -fno-crossjumping -fno-dce -fno-dse
+    -fno-optimize-strlen -fisolate-erroneous-* -fno-isolate-erroneous-* -fvect-cost-model*
+    -fsimd-cost-model* -fno-enforce-eh-specs -fnothrow-opt -fno-gnu-unique -fconcepts -mfp16-format=ieee
+    -masm-syntax-unified -mfpu=auto
 """.split()
 _DROPPED = frozenset(word for word in DROPPED if not word.endswith("*"))
 _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
