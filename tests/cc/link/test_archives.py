@@ -33,6 +33,17 @@ def test_of_an_archive_what_is_needed(builds: Builds, words: tuple[str, ...]) ->
     assert "spare" not in builds.symbols("program")
 
 
+def test_of_a_thin_archive_what_is_needed(builds: Builds) -> None:
+    """Meson makes these; the members are files from the archive's folder."""
+    main, *parts = builds.objects(*C)
+    (builds.folder / "lib").mkdir()
+    for part in parts:
+        (builds.folder / part).rename(builds.folder / "lib" / part)
+    ar(builds, "rcsT", "lib/parts.a", *(f"lib/{part}" for part in parts))
+    linked = builds.link("program", main, "lib/parts.a")
+    assert (linked["action"], linked["source"]) == ("optimized", "4 units")
+
+
 def test_of_a_whole_archive_all(builds: Builds) -> None:
     main, *parts = builds.objects(*C)
     ar(builds, "rcs", "parts.a", *parts)

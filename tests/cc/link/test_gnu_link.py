@@ -88,9 +88,10 @@ def project(tmp_path: Path) -> Project:
     return project_of(tmp_path, HOST, ())
 
 
-def test_a_program_of_units_and_an_archive(project: Project) -> None:
+@pytest.mark.parametrize("kind", ["", "T"], ids=["archive", "thin archive"])
+def test_a_program_of_units_and_an_archive(project: Project, kind: str) -> None:
     objects = project.objects("main", "part", "asked", "library")
-    project.run("ar", "rcs", "libpart.a", objects[1], objects[3])
+    project.run("ar", f"rcs{kind}", "libpart.a", objects[1], objects[3])
     row = project.link("main.o", "asked.o", "-L.", "-lpart", "-Wl,--gc-sections,-Map=program.map")
     assert row["action"] == "optimized", row["reason"]
     assert row["source"] == "4 units" and row["compiler"] == HOST

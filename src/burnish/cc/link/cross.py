@@ -16,7 +16,7 @@ from burnish.cc import processes
 from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.foreign import ForeignProgramTrials
-from burnish.cc.link.inputs import ARCHIVE, BITCODE, input_paths
+from burnish.cc.link.inputs import ARCHIVES, BITCODE, input_paths, objects_in
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.merging import Merged, Words, replaced
 from burnish.cc.link.units import ProgramUnit
@@ -53,13 +53,11 @@ class BitcodeLink:
         count = 0
         for index, path in input_paths(job.command):
             with path.open("rb") as file:
-                begin = file.read(len(ARCHIVE))
-                if not begin.startswith((ARCHIVE, *BITCODE)):
+                begin = file.read(len(ARCHIVES[0]))
+                if not begin.startswith((*ARCHIVES, *BITCODE)):
                     continue
                 content = begin + file.read()
-            members = [content]
-            if content.startswith(ARCHIVE):
-                members = [member for _, _, member in _native.archive_members(content)]
+            members = [member for _, _, member in objects_in(path, content)]
             left = [member for member in members if not member.startswith(BITCODE)]
             if len(left) == len(members):
                 continue

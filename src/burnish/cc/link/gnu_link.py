@@ -83,7 +83,7 @@ def resolve(
     """
     admitted = {id(unit) for unit in units}
     asked = [
-        (file.path, part.start, part.found.unit, part.content)
+        (part.file, part.start, part.found.unit, part.content)
         for file in files
         for part in file.parts
         if part.found and id(part.found.unit) in admitted

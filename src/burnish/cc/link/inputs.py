@@ -13,16 +13,24 @@ from burnish.cc.link.units import SECTION, Embedded, ProgramUnit, decode_units, 
 from burnish.cc.requests import KeptReference
 
 BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-ARCHIVE = b"!<arch>\n"
+ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
 
 
 @dataclass(frozen=True)
 class Part:
     """An object by itself, or a member of an archive."""
 
-    start: int  # in the archive
+    file: Path  # that has the object: the archive, unless it is thin
+    start: int  # in that file
     content: bytes
     found: Embedded | None
+
+    def included(self) -> bytes:
+        """Return the object with its unit marked so that a linker copies it to its output."""
+        content = bytearray(self.content)
+        if self.found:
+            content[self.found.flags_at + 3] &= 0x7F  # SHF_EXCLUDE is bit 31
+        return bytes(content)
 
 
 @dataclass(frozen=True)
@@ -31,16 +39,13 @@ class LinkedFile:
 
     index: int  # the position of its word in the command
     path: Path
-    content: bytes
+    is_archive: bool
     parts: tuple[Part, ...]
 
     def included(self) -> bytes:
-        """Return the file's content, with its units marked so that a linker copies them to its output."""
-        content = bytearray(self.content)
-        for part in self.parts:
-            if part.found:
-                content[part.start + part.found.flags_at + 3] &= 0x7F  # SHF_EXCLUDE is bit 31
-        return bytes(content)
+        """Return the file with its units marked: see Part."""
+        contents = [part.included() for part in self.parts]
+        return _native.archive_of(contents) if self.is_archive else contents[0]
 
 
 @dataclass
@@ -82,8 +87,8 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
     for index, path in input_paths(command):
         try:
             content = path.read_bytes()
-            if SECTION.encode() in content or content.startswith((*BITCODE, ARCHIVE)):
-                file = LinkedFile(index, path, content, tuple(_parts(path, content)))
+            if SECTION.encode() in content or content.startswith((*BITCODE, *ARCHIVES)):
+                file = LinkedFile(index, path, content.startswith(ARCHIVES), tuple(_parts(path, content)))
                 if any(part.found for part in file.parts):
                     found.append(file)
         except (OSError, ValueError) as error:
@@ -107,14 +112,28 @@ def input_paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
             yield index, Path(word)
 
 
+def objects_in(path: Path, content: bytes) -> Iterator[tuple[Path, int, bytes]]:
+    """Yield the object in a file, or an archive's members: the file, the place in it, and the content.
+
+    A thin archive has the paths of its members, from its own folder.
+
+    Raises:
+        OSError: a member of a thin archive cannot be read.
+    """
+    if not content.startswith(ARCHIVES):
+        yield path, 0, content
+        return
+    for _, start, member in _native.archive_members(content):
+        yield path, start, member
+    for name in _native.thin_archive_paths(content):
+        yield path.parent / name, 0, (path.parent / name).read_bytes()
+
+
 def _parts(path: Path, content: bytes) -> Iterator[Part]:
-    members = [(0, content)]
-    if content.startswith(ARCHIVE):
-        members = [(start, member) for _, start, member in _native.archive_members(content)]
-    for start, member in members:
+    for file, start, member in objects_in(path, content):
         if member.startswith(BITCODE):
             raise KeptReference(f"{path} is for clang's own link-time optimization")
-        yield Part(start, member, read_unit(member))
+        yield Part(file, start, member, read_unit(member))
 
 
 def taken_units(
