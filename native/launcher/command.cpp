@@ -4,6 +4,7 @@
 #include "misspelled.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 namespace burnish {
@@ -13,7 +14,7 @@ namespace {
 // burnish.cc.commands.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
                                         "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy", "--evict-policy",
-                                        "--code-generation"};
+                                        "--code-generation", "--clang"};
 
 // clang's options whose value is the next word (clang/Options/Options.td), as far as builds use them. One that is
 // missing makes its value look like an input, which is no source.
@@ -53,6 +54,7 @@ const std::set<std::string_view> OTHER = {"m",   "mi",  "mm",  "mii", "M",   "cu
                                           "f",   "for", "f90", "F",   "F90", "ixx",  "cppm", "ccm", "cxxm", "c++m",
                                           "ast", "ifs", "rs",  "hlsl", "d"};
 // clang-format on
+const std::vector<std::string_view> GNU = {"gcc", "g++", "c++"};
 const std::set<std::string_view> LEVELS = {"O0", "O1", "O2", "O3", "Os", "Oz", "Og"};
 
 std::string_view suffix(std::string_view path) {
@@ -85,14 +87,35 @@ std::string_view without_prefix(std::string_view program) {
   return name.starts_with(own) ? name.substr(own.size()) : std::string_view();
 }
 
-// Says whether a word names a GNU compiler with its machine: riscv64-unknown-elf-g++-12, not gcc.
-bool is_gnu_compiler(std::string_view word) {
-  auto name = word.substr(word.rfind('/') + 1);
-  auto without_version = name.substr(0, name.find_last_not_of("0123456789.-") + 1);
-  for (std::string_view ending : {"-gcc", "-g++", "-c++"})
-    if (without_version.size() > ending.size() && without_version.ends_with(ending))
-      return true;
-  return false;
+// Returns the name of a compiler without its folder and version. /usr/bin/cc has the name of the file it links to.
+std::string compiler_name(std::string_view word) {
+  auto base = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
+  std::string name(base(word));
+  if (name.size() < word.size() && (name == "cc" || name == "c++"))
+    if (char *path = realpath(std::string(word).c_str(), nullptr)) {
+      name = base(path);
+      std::free(path);
+    }
+  return name.substr(0, name.find_last_not_of("0123456789.-") + 1);
+}
+
+// Says whether a name is that of a compiler after its machine: riscv64-unknown-elf-g++, not g++.
+bool has_machine(std::string_view name, const std::vector<std::string_view> &compilers) {
+  return std::any_of(compilers.begin(), compilers.end(), [&](std::string_view compiler) {
+    return name.ends_with(compiler) && name.substr(0, name.size() - compiler.size()).ends_with('-');
+  });
+}
+
+// If a word names a compiler, have it compile in the place of burnish's clang; say whether it does.
+bool read_compiler(Command &command, const std::string &word) {
+  auto name = compiler_name(word);
+  if (name == "gcc" || name == "g++" || has_machine(name, GNU))
+    command.gnu = word;
+  else if (name == "clang" || name == "clang++" || has_machine(name, {"clang", "clang++"}))
+    command.clang = word;
+  else
+    return false;
+  return true;
 }
 
 // Return how many of the arguments are burnish's own; npos where they cannot be read here.
@@ -129,7 +152,10 @@ size_t read_own(Command &command, const Words &arguments) {
       command.report = value;
     budgets.read(name, value);
     size_t used = equals == word.npos ? 2 : 1;
-    command.own.insert(command.own.end(), arguments.begin() + i, arguments.begin() + i + used);
+    if (name == "--clang")
+      command.clang = value;
+    else
+      command.own.insert(command.own.end(), arguments.begin() + i, arguments.begin() + i + used);
     i += used;
   }
   command.error = budgets.error();
@@ -186,7 +212,7 @@ bool starts_with_any(std::string_view word, const std::vector<std::string_view> 
 
 std::string gnu_compiler_of(std::string_view program) {
   auto name = without_prefix(program);
-  return is_gnu_compiler(name) ? std::string(name) : "";
+  return has_machine(compiler_name(name), GNU) ? std::string(name) : "";
 }
 
 std::string target_of(std::string_view program) {
@@ -206,16 +232,14 @@ Command read_command(bool cxx, const Words &arguments, std::string gnu, const st
     return command;
   }
   command.rest.assign(arguments.begin() + own, arguments.end());
-  if (command.gnu.empty() && !command.rest.empty() && is_gnu_compiler(command.rest[0])) {
-    command.gnu = command.rest[0];
+  if (command.gnu.empty() && !command.rest.empty() && read_compiler(command, command.rest[0]))
     command.rest.erase(command.rest.begin());
-  }
   if (!target.empty())
     command.rest.insert(command.rest.begin(), "--target=" + target);
-  if (!command.gnu.empty()) {
-    command.cxx |= command.gnu.find("++") != command.gnu.npos;
+  for (const auto &compiler : {command.gnu, command.clang})
+    command.cxx |= compiler.find("++", compiler.rfind('/') + 1) != compiler.npos;
+  if (!command.gnu.empty())
     command.position_independent = false;
-  }
   Reading reading;
   for (size_t i = 0; i < command.rest.size(); ++i) {
     bool separate = SEPARATE.contains(command.rest[i]);

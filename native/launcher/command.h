@@ -20,7 +20,8 @@ struct Command {
   Words own;                  // burnish's own options, as they were given
   std::string error;          // what is wrong with them; empty: nothing that shows here
   Words rest;                 // clang's arguments, or the GNU compiler's
-  std::string gnu;            // a GNU compiler for another machine in clang's place; empty: clang
+  std::string gnu;            // a GNU compiler in clang's place; empty: clang
+  std::string clang;          // another clang in the place of burnish's; empty: burnish's
   std::string report;         // --report; empty: the user's build log
   bool alone = false;         // --alone: no server
   bool whole_program = false; // --whole-program: links are burnish's, too
@@ -40,8 +41,8 @@ struct Command {
 };
 
 // Takes what follows the program's name. A command that is not understood whole is Way::Ask. If `gnu` is empty, the
-// first word that is not burnish's own may name a GNU compiler: arm-none-eabi-gcc, or a path. A `target` is the first
-// of clang's arguments.
+// first word that is not burnish's own may name a compiler: arm-none-eabi-gcc, clang-14, or a path. A `target` is the
+// first of clang's arguments.
 Command read_command(bool cxx, const Words &arguments, std::string gnu = "", const std::string &target = "");
 
 // Returns the GNU compiler that a program's name has after "burnish-"; empty: it has none.

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ Stamp stamp(const std::string &path) {
 
 struct Tools {
   std::string folder, clang; // or the GNU compiler in its place
+  std::string other;         // the clang that the command names; empty: burnish's
   Libraries libraries;
 };
 
@@ -69,6 +71,8 @@ Words words_of(const Tools &tools, const Command &command, Words first, const Wo
   first.insert(first.begin(), command.cxx ? "c++" : "cc");
   first.push_back("--caller=" + std::to_string(getpid()));
   first.push_back(command.gnu.empty() ? "--libraries=" + tools.libraries.which : "--gnu=" + tools.clang);
+  if (!tools.other.empty())
+    first.push_back("--clang=" + tools.other);
   first.insert(first.end(), command.own.begin(), command.own.end());
   if (!command.rest.empty()) {
     first.push_back("--");
@@ -219,15 +223,33 @@ int print_library_options(bool cxx, const Words &arguments) {
   return 0;
 }
 
-// Run the user's compiler for another machine, as clang otherwise.
-int start_gnu(const Command &command) {
+// Return the path of a compiler that the command names. If there is none, note that as the command's error.
+std::string find_compiler(Command &command, const std::string &folder, const std::string &name) {
+  auto path = name.find('/') == name.npos ? find_tool(folder, name) : name;
+  if (command.error.empty() && (path.empty() || access(path.c_str(), X_OK) != 0))
+    command.error =
+        name + ": no such compiler" +
+        (path.empty() ? " in PATH" + std::string(command.gnu.empty() ? "" : "; burnish targets names packages") : "");
+  return path;
+}
+
+// Return the path of the clang that the command names; empty: burnish's own.
+std::string find_other(Command &command, const std::string &folder, const std::string &own) {
+  if (command.clang.empty())
+    return "";
+  auto path = find_compiler(command, folder, command.clang);
+  std::error_code error;
+  return std::filesystem::equivalent(path, own, error) ? "" : path;
+}
+
+// Run the user's compiler, as clang otherwise.
+int start_gnu(Command &command) {
   Tools tools;
   tools.folder = own_folder();
-  tools.clang = command.gnu.find('/') == command.gnu.npos ? find_tool(tools.folder, command.gnu) : command.gnu;
-  if (!command.error.empty() || tools.clang.empty()) {
-    auto error = command.error.empty() ? command.gnu + ": no such compiler in PATH; burnish targets names packages"
-                                       : command.error;
-    std::fprintf(stderr, "burnish %s: %s\n", called(command), error.c_str());
+  tools.clang = find_compiler(command, tools.folder, command.gnu);
+  tools.other = find_other(command, tools.folder, find_tool(tools.folder, "clang"));
+  if (!command.error.empty()) {
+    std::fprintf(stderr, "burnish %s: %s\n", called(command), command.error.c_str());
     return WRONG_OPTION;
   }
   switch (command.way) {
@@ -249,20 +271,28 @@ int start(const std::string &program, const Words &given) {
     return start_gnu(command);
   Tools tools;
   tools.folder = own_folder();
-  auto clang = cxx ? "clang++" : "clang";
+  auto clang = command.cxx ? "clang++" : "clang";
   tools.clang = find_tool(tools.folder, clang);
   // Its package makes clang's links when the environment's Python starts for the first time.
   if (auto python = tools.folder + "/python"; tools.clang.empty() && access(python.c_str(), X_OK) == 0) {
     run(python, {"-c", ""});
     tools.clang = find_tool(tools.folder, clang);
   }
+  tools.other = find_other(command, tools.folder, tools.clang);
   if (!command.error.empty()) {
     std::fprintf(stderr, "burnish %s: %s\n", called(command), command.error.c_str());
     return WRONG_OPTION;
   }
-  if (tools.clang.empty()) // Python says what to do
+  if (!tools.other.empty()) {
+    tools.clang = tools.other;
+    tools.libraries.which = "as " + tools.other + " has it";
+    if (cxx && tools.other.find("++", tools.other.rfind('/') + 1) == tools.other.npos)
+      tools.libraries.arguments = {"--driver-mode=g++"};
+  } else if (tools.clang.empty()) { // Python says what to do
     return ask(tools, command, command.rest);
-  tools.libraries = find_libraries(command, tools.clang);
+  } else {
+    tools.libraries = find_libraries(command, tools.clang);
+  }
   auto arguments = tools.libraries.arguments;
   arguments.insert(arguments.end(), command.rest.begin(), command.rest.end());
   if (!command.foreign.empty())

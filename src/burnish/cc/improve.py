@@ -81,7 +81,7 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
     """
     front = guard.workspace / "front.bc"
     guard.run(job.front_end(front).command)
-    if not build.plan.gnu:
+    if not build.is_foreign:
         return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
 
     def made(not_called: Sequence[str]) -> ForeignTrials:

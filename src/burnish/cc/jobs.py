@@ -18,6 +18,8 @@ _JOB = re.compile(rf"^ {_ARGUMENT}(?: {_ARGUMENT})*$", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(_ARGUMENT, re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _VERSION = re.compile(r"clang version (\S+)")
+# Clang before 18 gives it to LLVM in each job; it is about a message for SVE code.
+_SCALABLE = "-treat-scalable-fixed-error-as-warning"
 _WARNING = re.compile(r"^\S+: warning: .*\n", re.MULTILINE)
 
 _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)")
@@ -250,14 +252,19 @@ def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = No
 def parse_plan(text: str) -> ClangJobs | None:
     """Parse the text of `clang -###`; None if the jobs cannot be repeated (arguments in a deleted file)."""
     version = _VERSION.search(text)
-    jobs = tuple(
-        ClangJob(tuple(_ESCAPED.sub(r"\1", quoted[1:-1]) for quoted in _QUOTED.findall(line)))
-        for line in _JOB.findall(text)
-    )
+    jobs = tuple(ClangJob(tuple(_words(line))) for line in _JOB.findall(text))
     if not jobs or any(argument.startswith("@") for job in jobs for argument in job.command):
         return None
     warnings = "".join(_WARNING.findall(text))
     return ClangJobs(jobs, version.group(1) if version else "unknown", warnings=warnings)
+
+
+def _words(line: str) -> list[str]:
+    words = [_ESCAPED.sub(r"\1", quoted[1:-1]) for quoted in _QUOTED.findall(line)]
+    if _SCALABLE in words:  # after -mllvm
+        at = words.index(_SCALABLE)
+        del words[at - 1 : at + 1]
+    return words
 
 
 def _expanded(arguments: Sequence[str]) -> Iterator[str]:

@@ -189,8 +189,9 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     return of(program)
 
 
-# Options that change code generation for the whole process, or write more than the object.
-_NEVER = ("-mllvm", "-split-dwarf-file")
+# Options that change code generation for the whole process, that write more than the object, or that are
+# missing in burnish's back end.
+_NEVER = ("-mllvm", "-split-dwarf-file", "-femulated-tls", "-fno-use-init-array")
 
 
 def back_end_of(job: ClangJob) -> _native.BackEnd | None:

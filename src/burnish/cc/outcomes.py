@@ -135,6 +135,11 @@ class Build:
     workspace: Path
 
     @property
+    def is_foreign(self) -> bool:
+        """True if another compiler than burnish's clang made the objects, so no code of burnish is by it."""
+        return bool(self.plan.gnu or self.options.clang)
+
+    @property
     def clang_seconds(self) -> float:
         """The processor time of clang for one file: the mean of the command's compilations."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))

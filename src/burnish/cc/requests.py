@@ -49,7 +49,8 @@ class DriverOptions:
     seed: int = 0
     log: Path | None = None  # None: the user's build log
     whole_program: bool = False  # see burnish.cc.link
-    gnu: Path | None = None  # the user's compiler for another machine; None: clang
+    gnu: Path | None = None  # the user's GNU compiler; None: clang
+    clang: Path | None = None  # the user's clang; None: burnish's
     compiled: Compiled | None = None  # None: clang, or the user's compiler, has not run yet
     caller: int | None = None  # the launcher's process, which the build started; None: this one
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -66,6 +67,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --seed N           of the search (default 0)
   --whole-program    one module of all units that a program or shared library is linked of, in the place of
                      their objects: compile and link with it; the budget is that of all its units, at the link
+  --clang PATH       another clang, of LLVM 23 or older, in the place of burnish's own: it compiles first, and
+                     its front end reads the sources; all code of burnish is by burnish's own back end
   --alone            leave no server: from the second file on, a Python that has imported everything waits
                      some seconds for the next one
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
@@ -73,8 +76,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --help             this text; burnish {name} -- --help shows clang's
 
 CC=burnish-cc CXX=burnish-c++ is the same, and each command starts sooner.
-CC="burnish-cc arm-none-eabi-gcc": a GNU compiler for another machine compiles first, and links. (The
-options of burnish, --whole-program too, come before its name.)
+CC="burnish-cc arm-none-eabi-gcc": a GNU compiler for another machine compiles first, and links; so does gcc,
+and clang-14 is --clang clang-14. (The options of burnish, --whole-program too, come before the name.)
 The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {libraries}.
 """
 
@@ -120,9 +123,12 @@ def compile_and_improve(
 
     Raises:
         MissingTool: there is no clang.
+        InputError: the user's clang is newer than burnish's LLVM.
     """
-    compiler = options.gnu or find_tool("clang++" if cxx else "clang")
+    compiler = options.gnu or options.clang or find_tool("clang++" if cxx else "clang")
     plan = make_plan(compiler, arguments) if not options.gnu else _gnu_plan(options, arguments)
+    if plan and options.clang:
+        _check_version(options.clang, plan.version)
     compiled, code = options.compiled, 0
     if not compiled and (
         plan is None
@@ -174,12 +180,24 @@ def _gnu_plan(options: DriverOptions, arguments: Sequence[str]) -> ClangJobs | N
 
     assert options.gnu
     try:
-        clang = find_tool("clang")
+        clang = options.clang or find_tool("clang")
         return gnu.make_plan(options.gnu, clang, arguments, whole_program=options.whole_program)
     except KeptReference as why:
         plan = ClangJobs((), "", gnu=options.gnu.name)
         _log(plan, options, gnu.passed_through([str(options.gnu), *arguments], str(why)))
         return None
+
+
+def _check_version(clang: Path, version: str) -> None:
+    """Raise InputError if burnish's LLVM is too old for the bitcode of a clang."""
+    from burnish._native import llvm_version
+
+    own, major = llvm_version(), re.match(r"\d+", version)
+    if major and int(major[0]) > int(own.partition(".")[0]):
+        raise InputError(
+            f"--clang {clang}: its version is {version}, and burnish reads bitcode up to LLVM {own}; "
+            "name an older clang, or none"
+        )
 
 
 def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
@@ -341,6 +359,7 @@ def _report(options: DriverOptions, value: str) -> DriverOptions:
 # Parsed by hand, not by argparse: clang must get all of its options unchanged, and importing argparse would
 # take a tenth of the time of a small compilation.
 _OF_USERS: dict[str, Reader] = {
+    "--clang": lambda options, value: replace(options, clang=Path(value)),
     "--objective": lambda options, name: replace(options, objective=_known("objective", name, OBJECTIVES)),
     "--code-generation": _code_generation,
     "--speed-limit": lambda options, value: replace(options, speed_limit=_limit(value)),

@@ -111,7 +111,7 @@ def _improve(build: Build, job: LinkJob, outcome: Outcome, before: Sizes) -> Out
     try:
         merged = merge(build, job)
         outcome = replace(outcome, source=_source(len(merged.units)), level=merged.level)
-        trials = ForeignProgramTrials if build.plan.gnu else ProgramTrials
+        trials = ForeignProgramTrials if build.is_foreign else ProgramTrials
         outcome = trials(merged, before).run(outcome)
     except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
