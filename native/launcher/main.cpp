@@ -255,9 +255,7 @@ int start_gnu(Command &command) {
   switch (command.way) {
   case Way::Clang: return become(tools.clang, command.rest);
   case Way::Ask: return ask(tools, command, command.rest);
-  case Way::Compile:
-    return command.links && !command.whole_program ? become(tools.clang, command.rest)
-                                                   : compile(tools, command, command.rest);
+  case Way::Compile: return compile(tools, command, command.rest);
   }
   return 1;
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,7 +58,7 @@ _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
 
 # Options that GCC and clang share word for word; GCC prints those of its cc1 without their quotes.
 _AS_GIVEN = ("-D", "-U", "-x", "-include", "-imacros")
-_OF_OUTPUTS = ("-c", "-o", "-M", "-save-temps")
+_OF_OUTPUTS = ("-c", "-o", "-M", "-Wp,-M", "-save-temps", "--save-temps")
 
 # What GCC before 14 only warns of, and clang rejects.
 _OLD_C = (
@@ -127,22 +127,27 @@ def make_plan(
 ) -> ClangJobs | None:
     """Return the jobs of clang for the objects of a GNU compiler's command; None if it makes none.
 
-    The command runs in `directory`, by default in this process's. With `whole_program`, a command that only
-    links is a job, too: the compiler's own.
+    A link is a job, too, the compiler's own, if the command also compiles or with `whole_program`. The
+    command runs in `directory`, by default in this process's.
 
     Raises:
         KeptReference: clang cannot be told what the compiler was told.
     """
     words = list(_pairs(arguments))
-    sources = sources_of(arguments)
-    if whole_program and _links(arguments):
-        if sources:
-            raise KeptReference("--whole-program: the command compiles and links; let it be two commands")
-        return ClangJobs((ClangJob((str(compiler), *arguments)),), "", gnu=compiler.name)
-    if not sources or "-c" not in arguments or any(word.startswith("@") for word in arguments):
+    sources, links = sources_of(arguments), _links(words)
+    given = [word for word, _ in words]
+    from_files = any(word.startswith("@") for word in given)
+    if links and whole_program and not sources and ("-o" in given or not from_files):
+        return ClangJobs((_link(compiler, words, {}),), "", gnu=compiler.name)
+    if not sources or not (links or "-c" in given) or from_files:
         return None
+    if links and (
+        any(word.startswith("-x") for word in given)
+        or len({_is_cxx(source, words) for source in sources}) > 1
+    ):
+        raise KeptReference("the command compiles several languages and links; let it be several commands")
     asked = ask(compiler, words, "c++" if _is_cxx(sources[0], words) else "c", directory)
-    outputs = [value for word, value in words if word == "-o"]
+    outputs = [value for word, value in words if word == "-o"] if not links else []
     command = [str(clang), "-###", *told(asked, clang)]
     command += _joined(pair for pair in words if pair[0].startswith(_AS_GIVEN))
     command += ["-c", *sources, *(text for value in outputs[-1:] for text in ("-o", value))]
@@ -151,7 +156,28 @@ def make_plan(
     if done.returncode or (plan := parse_plan(said)) is None:
         errors = re.findall(r"error: (.*)", said) or ["it prints no jobs"]
         raise KeptReference(f"clang cannot be told what the compiler was told: {'; '.join(errors)}")
-    return replace(plan, gnu=f"{compiler.name} {asked.version}")
+    plan = replace(plan, gnu=f"{compiler.name} {asked.version}")
+    return _with_link(plan, compiler, words, sources) if links else plan
+
+
+def _with_link(
+    plan: ClangJobs, compiler: Path, words: Sequence[tuple[str, str]], sources: Sequence[str]
+) -> ClangJobs:
+    """Return a plan with the link of its objects, which get names that no file has."""
+    objects = {source: f"{os.devnull}/{number}.o" for number, source in enumerate(sources)}
+    jobs = [job.with_output(Path(name)) for job, name in zip(plan.jobs, objects.values(), strict=True)]
+    kept = (pair for pair in words if pair[0].startswith("-") and not pair[0].startswith(_OF_OUTPUTS))
+    options = _joined(kept)
+    first = tuple(ClangJob((str(compiler), *options, "-w", "-c", name, "-o", "")) for name in sources)
+    return replace(plan, jobs=(*jobs, _link(compiler, words, objects)), gnu_jobs=first)
+
+
+def _link(compiler: Path, words: Sequence[tuple[str, str]], objects: Mapping[str, str]) -> ClangJob:
+    """Return the command that links, with objects in the place of sources, and without other outputs."""
+    outputs = [value for word, value in words if word == "-o"]
+    pairs = (pair for pair in words if not objects or not pair[0].startswith(_OF_OUTPUTS))
+    left = _joined((objects.get(word, word), value) for word, value in pairs if word != "-o")
+    return ClangJob((str(compiler), *left, "-o", outputs[-1] if outputs else "a.out"))
 
 
 def sources_of(arguments: Sequence[str]) -> list[str]:
@@ -245,10 +271,10 @@ def is_dropped(word: str) -> bool:
     return word in _DROPPED or word.startswith(_DROPPED_BEGINNINGS)
 
 
-def _links(arguments: Sequence[str]) -> bool:
+def _links(words: Sequence[tuple[str, str]]) -> bool:
     """Return whether a command links, and does not stop at an earlier step."""
     stops = {"-c", "-S", "-E", "-M", "-MM", "-v", "-###", "--version", "-fsyntax-only"}
-    return "-o" in arguments and not stops & set(arguments)
+    return not any(word in stops for word, _ in words)
 
 
 def _is_cxx(source: str, words: Sequence[tuple[str, str]]) -> bool:
@@ -264,4 +290,7 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each word with its value, which is "" unless the value is the next word."""
     left = iter(words)
     for word in left:
-        yield word, next(left, "") if word in _SEPARATE else ""
+        if word.startswith("-o") and len(word) > 2:
+            yield "-o", word[2:]
+        else:
+            yield word, next(left, "") if word in _SEPARATE else ""

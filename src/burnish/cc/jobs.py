@@ -180,6 +180,7 @@ class ClangJobs:
     version: str  # of clang
     target: str = ""  # that the command names; "" without one
     gnu: str = ""  # the GNU compiler that makes the objects in clang's place, with its version
+    gnu_jobs: tuple[ClangJob, ...] = ()  # its command for each object of a command that links, too
     warnings: str = ""  # of the driver, about the command's words; clang prints them before it runs the jobs
 
     @property
@@ -226,6 +227,10 @@ class ClangJobs:
     def links(self) -> bool:
         """Return whether the last job is a linker's."""
         return bool(self.jobs) and not self.jobs[-1].belongs_to_clang
+
+    def again(self, job: ClangJob) -> ClangJob:
+        """Return the command that makes the object of a job once more, by the compiler that made it."""
+        return self.gnu_jobs[self.jobs.index(job)] if self.gnu_jobs else job
 
     def reader(self, job: ClangJob) -> ClangJob | None:
         """Return the later job that reads the job's output, which is a temporary file then; else None."""

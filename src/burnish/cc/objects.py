@@ -82,7 +82,7 @@ def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
     """Compile as clang did, improve the object, and return the better object, or else clang's."""
     reference = folder / Path(str(job.output)).name
     try:
-        _repeat(build, job.with_output(reference), {})
+        _repeat(build, build.plan.again(job).with_output(reference), {})
     except (OSError, KeptReference) as error:
         return kept(job, f"compiling once more: {error}"), reference
     outcome = improve(build, job, reference, folder)
@@ -96,7 +96,7 @@ def _link(
     for number, job in enumerate(made):
         if job.output and job.output not in objects and build.plan.reader(job) is not None:
             other = build.workspace / f"other-{number}-{Path(job.output).name}"
-            _repeat(build, job.with_output(other), objects)
+            _repeat(build, build.plan.again(job).with_output(other), objects)
             objects = objects | {job.output: other}
     linked = build.workspace / "linked"
     _repeat(build, link.with_output(linked), objects)

@@ -134,13 +134,56 @@ def test_a_link_without_units(project: Project) -> None:
 
 
 def test_a_command_that_compiles_and_links(project: Project) -> None:
-    project.cc("main.c", "part.c", "library.c", "-o", "ours")
-    rows = project.records()
-    assert [row["source"] for row in rows] == ["main.c", "part.c", "library.c"]
-    assert {row["reason"] for row in rows} == {
-        "--whole-program: the command compiles and links; let it be two commands"
+    """Its objects are made again, each with a unit; the files that stay are the compiler's."""
+    words = ("main.c", "part.c", "asked.c", "library.c", "-Wl,--gc-sections", "-MMD", "-save-temps=obj")
+    row = project.link(*words)
+    assert row["action"] == "optimized", row["reason"]
+    assert row["source"] == "4 units" and row["compiler"].startswith(HOST)
+    assert project.run("./ours", "10") == project.run("./theirs", "10")
+    kept = {path.name.replace("theirs", "ours"): path for path in project.folder.glob("theirs*")}
+    assert kept.keys() == {path.name for path in project.folder.glob("ours*")} > {"ours-main.o"}
+    assert (project.folder / "ours-main.s").read_text() == kept["ours-main.s"].read_text()
+
+
+def test_objects_of_a_command_that_compiles_and_links(project: Project) -> None:
+    """Options that hold GCC back, and that mean nothing to clang; assembly stays as it is."""
+    held_back = [f"-fno-tree-{name}" for name in ("fre", "dce", "ccp", "vrp", "ter", "sra", "forwprop")]
+    (project.folder / "absent.s").write_text(".globl absent\nabsent: ret\n")
+    words = ("main.c", "asked.c", "part.c", "library.c", "absent.s", *held_back)
+    project.gcc(*words, "-o", "theirs")
+    log = ("--report", f"{project.folder}/log", "--budget", "4 evaluations", "--alone")
+    project.run(find_launcher("burnish-cc"), *log, HOST, *FLAGS, *words, "-oours")
+    rows = {row["source"]: row for row in project.records()}
+    assert rows.keys() == {"main.c", "asked.c", "part.c", "library.c"}
+    assert rows["main.c"]["action"] == "optimized", rows["main.c"]["reason"]
+    assert {row["output"] for row in rows.values()} == {"ours"}
+    sizes = [read_linked(project.folder / name).loaded_bytes for name in ("ours", "theirs")]
+    assert sizes[0] < sizes[1]
+    assert project.run("./ours", "10") == project.run("./theirs", "10")
+    assert project.run("./ours", "10").endswith(" there\n")
+
+
+def test_several_languages_are_left_to_the_compiler(project: Project) -> None:
+    (project.folder / "more.cc").write_text("int more() { return 0; }\n")
+    project.cc("main.c", "part.c", "library.c", "more.cc", "-o", "ours")
+    assert {row["reason"] for row in project.records()} == {
+        "the command compiles several languages and links; let it be several commands"
     }
     assert project.run("./ours", "2").endswith(" absent\n")
+
+
+def test_a_command_with_an_error_is_the_compilers(project: Project) -> None:
+    (project.folder / "broken.c").write_text("int main(void) { return missing(; }\n")
+    own = ("--report", f"{project.folder}/log", "--alone", HOST)
+    commands = [("part.c", "broken.c", "-o", "ours"), ("part.c", "library.c", "-o", "ours")]
+    for words in commands:
+        done = [
+            subprocess.run([*way, "-Os", *words], cwd=project.folder, capture_output=True, check=False)
+            for way in ((HOST,), (find_launcher("burnish-cc"), *own))
+        ]
+        assert done[0].returncode == done[1].returncode != 0
+        assert done[1].stderr.count(b"error") == done[0].stderr.count(b"error") > 0
+    assert not (project.folder / "ours").exists() and not project.records()
 
 
 def test_a_linker_without_plugins(project: Project) -> None:

@@ -95,7 +95,7 @@ def _compiled_again(build: Build) -> dict[str, Path]:
             continue
         output = build.workspace / f"again-{number}" / Path(job.output).name
         output.parent.mkdir()
-        again = job.silenced().with_paths(made).with_output(output)
+        again = build.plan.again(job).silenced().with_paths(made).with_output(output)
         build.guard().run(again.command)
         made[job.output] = output
         if job.compiles and not build.refusal(job):
