@@ -20,6 +20,7 @@
 #include "run_time.h"
 #include "spawn.h"
 #include "thin_link.h"
+#include "wrapped.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -230,6 +231,8 @@ NB_MODULE(_native, m) {
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
       .def("forbid_builtins", &burnish::forbid_builtins, "names"_a, Without())
       .def("use_gnu_eabi", &burnish::use_gnu_eabi, Without())
+      .def("refer_to_wrappers", &burnish::refer_to_wrappers, "names"_a, Without())
+      .def("refer_to_wrapped", &burnish::refer_to_wrapped, "names"_a, Without())
       .def_prop_ro("has_debug_info", &burnish::has_debug_info)
       .def("drop_debug_info", &burnish::drop_debug_info, Without())
       .def("join_groups", &burnish::join_groups, Without())

@@ -199,14 +199,63 @@ def test_a_linker_without_plugins(project: Project) -> None:
     assert "no plugins" in row["reason"]
 
 
-def test_wrapped_functions_stay_the_linkers(project: Project) -> None:
-    """Calls of `part` go to `__wrap_part`, in other units than its own."""
-    wrapper = "int __real_part(int);\nint __wrap_part(int number) { return 1000 + __real_part(number); }\n"
-    (project.folder / "wrapper.c").write_text(wrapper)
-    objects = project.objects("main", "part", "library", "wrapper")
-    row = project.link(*objects, "-Wl,--wrap=part")
-    assert row["action"] == "kept" and row["reason"].startswith("-Wl,--wrap=part: ")
+WRAPPED = """
+int __real_part(int number);
+int __real_atoi(const char *text);
+int part(int number);
+int __wrap_part(int number) { return 1000 + __real_part(number) + (number > 90 ? part(3) : 0); }
+int __wrap_atoi(const char *text) { return __real_atoi(text) + 2; }
+"""
+
+
+@pytest.mark.parametrize("without_unit", ["", "part", "wrapper"])
+def test_wrapped_functions(project: Project, without_unit: str) -> None:
+    """References to `part` go to its wrapper, but for those in its own unit, and `__real_part` is `part`."""
+    (project.folder / "wrapper.c").write_text(WRAPPED)
+    part = project.folder / "part.c"
+    part.write_text(
+        f"{part.read_text()}\nint asked(void) {{ return part(8); }}\n".replace(
+            "__attribute__((weak)) int asked(void) { return 1; }", ""
+        )
+    )
+    names = [name for name in ("main", "part", "library", "wrapper") if name != without_unit]
+    objects = project.objects(*names)
+    if without_unit:
+        project.gcc("-c", f"{without_unit}.c", "-o", f"{without_unit}.o")
+        objects.append(f"{without_unit}.o")
+    row = project.link(*objects, "-Wl,--wrap=part", "-Wl,--wrap,atoi")
+    assert row["action"] == "optimized", row["reason"]
+    assert row["source"] == f"{len(names)} units"
+    said = project.run("./theirs", "5")
+    assert project.run("./ours", "5") == said and int(said.split()[0]) > 7000
+
+
+def test_a_wrapped_function_that_a_compiler_may_call_is_left_to_the_linker(project: Project) -> None:
+    """main.c defines memset."""
+    (project.folder / "wrapper.c").write_text(
+        "void *__real_memset(void *, int, unsigned long);\n"
+        "void *__wrap_memset(void *to, int byte, unsigned long count) {\n"
+        "  return __real_memset(to, byte, count);\n}\n"
+    )
+    row = project.link(*project.objects("main", "part", "library", "wrapper"), "-Wl,--wrap=memset")
+    assert row["action"] == "kept" and "--wrap=memset: a unit defines this function" in row["reason"]
+
+
+def test_symbols_of_the_command(project: Project) -> None:
+    """An alias of a unit's function, a definition in place of a unit's, and a number."""
+    (project.folder / "more.c").write_text(
+        "int alias(int);\nextern char number[];\nint other(int value) { return value * 11; }\n"
+        "int absent(void) { return alias(4) + (int)(long)number; }\n"
+    )
+    main = project.folder / "main.c"
+    main.write_text(
+        main.read_text().replace('absent ? "there" : "absent"', 'absent() > 90 ? "more" : "less"')
+    )
+    objects = project.objects("main", "part", "library", "more")
+    options = ("-no-pie", "-Wl,--defsym=alias=unused_part", "-Wl,--defsym=number=64")
+    row = project.link(*objects, *options)
     assert project.run("./ours", "5") == project.run("./theirs", "5")
+    assert row["action"] == "optimized", row["reason"]
 
 
 def test_a_response_file_that_cannot_be_read(project: Project) -> None:
@@ -238,7 +287,8 @@ def test_the_words_of_a_link(tmp_path: Path) -> None:
     assert link.command == expected
     assert link.has_side_files and not link.why_not
     assert "-Wl,-Map=a.map" not in link.changed({}, tmp_path / "other").command
-    for word in ("-r", "-Wl,-r", "-flto", "-flto=auto", "-shared", "-Wl,--wrap=f", "-Wl,--wrap,f"):
+    assert GnuLink.of(["gcc", "-Wl,--wrap=f,-wrap,g", "-Wl,--wrap,h", "-o", "a"]).wrapped == ["f", "g", "h"]
+    for word in ("-r", "-Wl,-r", "-flto", "-flto=auto", "-shared"):
         assert GnuLink.of(["gcc", word, "-o", "a"]).why_not.startswith(word.partition(",")[0])
     with pytest.raises(KeptReference, match="No such file"):
         GnuLink.of(["gcc", f"@{tmp_path}/none"])

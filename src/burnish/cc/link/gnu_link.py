@@ -9,9 +9,11 @@ include/plugin-api.h.)
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from burnish import _native
@@ -24,10 +26,11 @@ from burnish.cc.requests import KeptReference
 
 PLUGIN = Path(_native.__file__).with_name("_link_plugin.so")
 _UNDEFINED = 2  # LDPK_UNDEF
+_PREVAILING, _IR_ONLY = 2, 3  # LDPR_PREVAILING_DEF, LDPR_PREVAILING_DEF_IRONLY
 _END = "end"  # the last line of the answers
-# The output is not a program, GCC itself makes code while it links, or references are for other definitions
-# than their names say, which a module of the units does not know.
-_UNLINKED = ("-r", "-Wl,-r", "-Wl,--relocatable", "-flto", "-shared", "-Wl,--wrap", "-Wl,-wrap")
+# The output is not a program, or GCC itself makes code while it links.
+_UNLINKED = ("-r", "-Wl,-r", "-Wl,--relocatable", "-flto", "-shared")
+_WRAP = re.compile(r"-Wl,--?wrap(?:=(.*))?$")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class GnuLink(LinkJob):
         """Return why the inputs cannot become one module; "" if they can."""
         told = [word for word in self.command if word.partition("=")[0] in _UNLINKED]
         return f"{told[0]}: burnish leaves this link to the compiler" if told else ""
+
+    @property
+    def wrapped(self) -> list[str]:
+        """The names after --wrap: references to them are for other definitions than their own."""
+        found = []
+        for word, following in pairwise((*self.command, "")):
+            if name := _WRAP.match(word):
+                found.append(name[1] if name[1] is not None else following.removeprefix("-Wl,"))
+        return found
 
 
 def _words(command: Sequence[str]) -> Iterator[str]:
@@ -81,42 +93,81 @@ def resolve(
     Raises:
         KeptReference: the linker does not answer, or the units do not fit together.
     """
-    admitted = {id(unit) for unit in units}
+    admitted, wrapped = {id(unit) for unit in units}, job.wrapped
     asked = [
-        (part.file, part.start, part.found.unit, part.content)
+        (part.found.unit, part)
         for file in files
         for part in file.parts
         if part.found and id(part.found.unit) in admitted
     ]
-    known = guard.step(lambda: [_symbols(unit, content) for _, _, unit, content in asked])
-    table = folder / "units"
+
+    def known() -> list[_Known]:
+        return [_Known.of(unit, part.content, wrapped) for unit, part in asked]
+
+    table, listed = folder / "units", guard.step(known)
     with table.open("w") as written:
-        for (path, start, _, _), (_, lines) in zip(asked, known, strict=True):
-            written.write("\n".join([f"unit\t{start}\t{path.resolve()}", *lines, ""]))
+        for (_, part), one in zip(asked, listed, strict=True):
+            written.write("\n".join([f"unit\t{part.start}\t{part.file.resolve()}", *one.lines, ""]))
     answers = _answers(job, table, guard.step_seconds)
     if not answers:
         raise KeptReference("the linker took no unit that can become part of a module")
-    taken = [asked[number][2] for number, _ in answers]
-    own = [resolutions[: known[number][0]] for number, resolutions in answers]
 
     def merged() -> bytes:
-        return in_gnus_place(_native.merge_units([unit.bitcode for unit in taken], own))
+        taken = [listed[number] for number, _ in answers]
+        told = [one.told(resolutions, wrapped) for one, (_, resolutions) in zip(taken, answers, strict=True)]
+        bitcode = _native.merge_units([one.bitcode for one in taken], told)
+        return in_gnus_place(_with_wrapped(bitcode, wrapped))
 
-    return taken, guard.step(merged)
+    return [asked[number][0] for number, _ in answers], guard.step(merged)
 
 
-def _symbols(unit: ProgramUnit, content: bytes) -> tuple[int, list[str]]:
-    """Return the number of a unit's symbols, and the plugin's lines for them and for what its object needs.
+@dataclass(frozen=True)
+class _Known:
+    """What the linker is told about a unit.
 
-    The latter are calls that a code generator adds. The linker must see them to take the same libraries.
+    Attributes:
+        bitcode: The unit, which refers to wrappers in place of what they wrap.
+        names: Its symbols.
+        lines: The plugin's lines for them, and for what the unit's object needs beside them. The latter are
+            calls that a code generator adds. The linker must see them to take the same libraries.
     """
-    own = _native.unit_symbols(unit.bitcode)
-    names = {symbol.name for symbol in own}
-    lines = [
-        f"{symbol.kind}\t{symbol.visibility}\t{symbol.size}\t{symbol.name}\t{symbol.group}" for symbol in own
-    ]
-    more = {symbol.name for symbol in _native.elf_symbols(content) if not symbol.is_defined and symbol.name}
-    return len(own), [*lines, *(f"{_UNDEFINED}\t0\t0\t{name}\t" for name in sorted(more - names))]
+
+    bitcode: bytes
+    names: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, unit: ProgramUnit, content: bytes, wrapped: Sequence[str]) -> _Known:
+        bitcode = unit.bitcode
+        if wrapped:
+            module = _native.Module(bitcode, unit.job.source)
+            module.refer_to_wrappers(wrapped)
+            bitcode = module.bitcode()
+        own = _native.unit_symbols(bitcode)
+        names = tuple(symbol.name for symbol in own)
+        lines = [
+            f"{symbol.kind}\t{symbol.visibility}\t{symbol.size}\t{symbol.name}\t{symbol.group}"
+            for symbol in own
+        ]
+        needed = {
+            symbol.name for symbol in _native.elf_symbols(content) if not symbol.is_defined and symbol.name
+        }
+        lines += [f"{_UNDEFINED}\t0\t0\t{name}\t" for name in sorted(needed.difference(names))]
+        return cls(bitcode, names, tuple(lines))
+
+    def told(self, resolutions: Sequence[int], wrapped: Sequence[str]) -> list[int]:
+        """Return the linker's answers for the unit's symbols; wrappers, and what they wrap, stay visible."""
+        visible = {*wrapped, *(f"__wrap_{name}" for name in wrapped)}
+        answers = zip(self.names, resolutions, strict=False)  # then those for what the object needs
+        return [_PREVAILING if name in visible and one == _IR_ONLY else one for name, one in answers]
+
+
+def _with_wrapped(bitcode: bytes, wrapped: Sequence[str]) -> bytes:
+    if not wrapped:
+        return bitcode
+    module = _native.Module(bitcode, "merged")
+    module.refer_to_wrapped(wrapped)
+    return module.bitcode()
 
 
 def _answers(job: GnuLink, table: Path, deadline_seconds: float) -> list[tuple[int, list[int]]]:
