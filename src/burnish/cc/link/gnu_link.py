@@ -123,7 +123,7 @@ def resolve(
 
 @dataclass(frozen=True)
 class _Known:
-    """What the linker is told about a unit.
+    """A unit as the linker sees it.
 
     Attributes:
         bitcode: The unit, which refers to wrappers in place of what they wrap.
