@@ -6,6 +6,7 @@
 #include "sizes.h"
 #include "units.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -71,6 +72,13 @@ nb::bytes archive(const std::vector<nb::bytes> &objects) {
   return to_bytes(archive_of(contents));
 }
 
+nb::bytes replaced(nb::bytes archive, const std::map<std::string, nb::bytes> &contents) {
+  std::map<std::string, std::string_view> views;
+  for (const auto &[name, content] : contents)
+    views[name] = view_of(content);
+  return to_bytes(with_members(view_of(archive), views));
+}
+
 void bind_files(nb::module_ &m) {
   nb::class_<Section>(m, "ElfSection")
       .def_prop_ro("name", [](const Section &section) { return decoded(section.name); })
@@ -108,6 +116,7 @@ void bind_files(nb::module_ &m) {
   m.def("archive_members", &members, "archive"_a);
   m.def("thin_archive_paths", &thin_paths, "archive"_a);
   m.def("archive_of", &archive, "objects"_a);
+  m.def("with_members", &replaced, "archive"_a, "contents"_a);
 }
 
 } // namespace

@@ -198,6 +198,17 @@ std::vector<std::string> thin_archive_paths(std::string_view bytes) {
   return paths;
 }
 
+// Returns the bytes of an archive, with its table of symbols.
+static std::string written(ArrayRef<NewArchiveMember> members, Archive::Kind kind) {
+  Error unread = Error::success();
+  auto made = whole(writeArchiveToBuffer(
+      members, SymtabWritingMode::NormalSymtab, kind, /*Deterministic=*/true, /*Thin=*/false,
+      [&](Error error) { unread = joinErrors(std::move(unread), std::move(error)); }));
+  if (unread)
+    refuse(std::move(unread));
+  return made->getBuffer().str();
+}
+
 std::string archive_of(const std::vector<std::string_view> &objects) {
   std::vector<std::string> names(objects.size());
   std::vector<NewArchiveMember> members;
@@ -206,13 +217,22 @@ std::string archive_of(const std::vector<std::string_view> &objects) {
     names[i] = std::to_string(i) + ".o";
     members.emplace_back(MemoryBufferRef(objects[i], names[i]));
   }
-  Error unread = Error::success();
-  auto made = whole(writeArchiveToBuffer(
-      members, SymtabWritingMode::NormalSymtab, Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false,
-      [&](Error error) { unread = joinErrors(std::move(unread), std::move(error)); }));
-  if (unread)
-    refuse(std::move(unread));
-  return made->getBuffer().str();
+  return written(members, Archive::K_GNU);
+}
+
+std::string with_members(std::string_view bytes, const std::map<std::string, std::string_view> &contents) {
+  auto archive = whole(Archive::create(MemoryBufferRef(bytes, "archive")), "archive");
+  std::vector<NewArchiveMember> members;
+  Error error = Error::success();
+  for (const auto &child : archive->children(error)) {
+    members.push_back(whole(NewArchiveMember::getOldMember(child, /*Deterministic=*/true), "archive"));
+    auto &member = members.back();
+    if (auto found = contents.find(member.MemberName.str()); found != contents.end())
+      member.Buf = MemoryBuffer::getMemBuffer(found->second, member.MemberName, /*RequiresNullTerminator=*/false);
+  }
+  if (error)
+    refuse(std::move(error), "archive");
+  return written(members, archive->kind());
 }
 
 } // namespace burnish

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,5 +50,8 @@ std::vector<std::string> thin_archive_paths(std::string_view archive);
 
 // An archive of objects, in order, with its table of symbols. They are named by their numbers.
 std::string archive_of(const std::vector<std::string_view> &objects);
+
+// An archive with other contents in some of its files, by their names, and with its table of symbols.
+std::string with_members(std::string_view archive, const std::map<std::string, std::string_view> &contents);
 
 } // namespace burnish

@@ -17,6 +17,7 @@ enum class Way {
 
 struct Command {
   bool cxx = false;           // burnish-c++
+  bool rust = false;          // burnish-rustc
   Words own;                  // burnish's own options, as they were given
   std::string error;          // what is wrong with them; empty: nothing that shows here
   Words rest;                 // clang's arguments, or the GNU compiler's

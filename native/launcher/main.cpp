@@ -8,6 +8,7 @@
 #include "libraries.h"
 #include "object.h"
 #include "record.h"
+#include "rust.h"
 #include "server.h"
 
 #include <array>
@@ -61,16 +62,19 @@ Stamp stamp(const std::string &path) {
 }
 
 struct Tools {
-  std::string folder, clang; // or the GNU compiler in its place
+  std::string folder, clang; // or the GNU compiler, or rustc, in its place
   std::string other;         // the clang that the command names; empty: burnish's
   Libraries libraries;
 };
 
+const char *called(const Command &command) { return command.rust ? "rustc" : command.cxx ? "c++" : "cc"; }
+
 // What Python is called with.
 Words words_of(const Tools &tools, const Command &command, Words first, const Words &arguments) {
-  first.insert(first.begin(), command.cxx ? "c++" : "cc");
+  first.insert(first.begin(), called(command));
   first.push_back("--caller=" + std::to_string(getpid()));
-  first.push_back(command.gnu.empty() ? "--libraries=" + tools.libraries.which : "--gnu=" + tools.clang);
+  if (!command.rust)
+    first.push_back(command.gnu.empty() ? "--libraries=" + tools.libraries.which : "--gnu=" + tools.clang);
   if (!tools.other.empty())
     first.push_back("--clang=" + tools.other);
   first.insert(first.end(), command.own.begin(), command.own.end());
@@ -80,8 +84,6 @@ Words words_of(const Tools &tools, const Command &command, Words first, const Wo
   }
   return first;
 }
-
-const char *called(const Command &command) { return command.cxx ? "c++" : "cc"; }
 
 // Say once in a while that clang is alone.
 void say_not_started(const Command &command, const std::string &program, int code) {
@@ -260,7 +262,38 @@ int start_gnu(Command &command) {
   return 1;
 }
 
+// Run rustc, which cargo names in the first word, as clang otherwise.
+int start_rust(const Words &given) {
+  auto command = read_command(false, given);
+  command.rust = true;
+  Tools tools;
+  tools.folder = own_folder();
+  if (command.way == Way::Ask && command.rest.empty())
+    return ask(tools, command, {});
+  auto rustc = command.rest.empty() ? "" : command.rest[0];
+  tools.clang = rustc.find('/') == rustc.npos ? find_tool(tools.folder, rustc) : rustc;
+  if (!command.error.empty() || tools.clang.empty()) {
+    auto error = command.error.empty() ? rustc + ": no such compiler in PATH; expected rustc and its arguments"
+                                       : command.error;
+    std::fprintf(stderr, "burnish rustc: %s\n", error.c_str());
+    return WRONG_OPTION;
+  }
+  Words arguments(command.rest.begin() + 1, command.rest.end());
+  command.level = rust_level(command.rest);
+  if (command.level.empty() || !for_size(command))
+    return become(tools.clang, arguments);
+  auto ended = run(tools.clang, arguments);
+  if (ended.signal)
+    die_of(ended.signal);
+  if (ended.code)
+    return ended.code;
+  command.rest[0] = tools.clang;
+  return improve(tools, command, {"--compiled=" + std::to_string(ended.seconds)}, command.rest);
+}
+
 int start(const std::string &program, const Words &given) {
+  if (is_for_rust(program))
+    return start_rust(given);
   bool cxx = program.ends_with("++");
   if (!given.empty() && given[0] == "--print-library-options")
     return print_library_options(cxx, Words(given.begin() + 1, given.end()));

@@ -18,6 +18,9 @@ only if it is smaller.
     foreign           objects for such a machine: by burnish's back end, compared with the GNU compiler's
     cross             commands for machines that clang's package cannot make code for: burnish makes it
     own_trials        the trials for these: by burnish's back end alone
+    rustc             a command line of rustc: its objects, and the reasons to leave them to rustc
+    rust              a crate: rustc once more for its bitcode, archives and programs with smaller objects
+    rust_trials       the trials for an object of rustc
     wasm_link         a linked WebAssembly module after binaryen's passes
     trials            passes first, then the machine code of the best module
     optimizer         burnish's search of passes, after a policy's answers to clang's inliner
@@ -33,5 +36,5 @@ only if it is smaller.
     advice            options that would make a linked program smaller, each measured
     remaking          a build made again with other options: an object of the build log, and the link
     link/             whole programs: all units of a link as one module
-    commands/         cc and c++, from the command line to clang and the steps after it; link; report
+    commands/         cc, c++ and rustc, from the command line to the compiler and the steps after it; link; report
 """

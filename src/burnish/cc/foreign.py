@@ -60,8 +60,15 @@ class ForeignTrials(BackEndTrials):
     def compared(self, outcome: Outcome, objective: str) -> Outcome:
         """See ObjectTrials; the two objects must also fit into the same program."""
         if self.best:
-            _fits(self.reference.read_bytes(), self.better.read_bytes())
+            self.check_fit()
         return super().compared(outcome, objective)
+
+    def check_fit(self) -> None:
+        """Raise KeptReference unless a program of the reference can have the best object in its place."""
+        reference, better = self.reference.read_bytes(), self.better.read_bytes()
+        check_abi(reference, better)
+        if new := _new_calls(reference, better):
+            raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")
 
 
 def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
@@ -112,13 +119,6 @@ def check_abi(reference: bytes, better: bytes) -> None:
     for name, value in _native.elf_abi(better):
         if agreed.get(name, value) != value:
             raise KeptReference(f"the objects differ in {name}: {agreed[name]}, clang's has {value}")
-
-
-def _fits(reference: bytes, better: bytes) -> None:
-    """Raise KeptReference unless a program of the reference can have the other object in its place."""
-    check_abi(reference, better)
-    if new := _new_calls(reference, better):
-        raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")
 
 
 def _new_calls(reference: bytes, better: bytes) -> list[str]:

@@ -14,6 +14,7 @@ from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference, Request
+from burnish.cc.rust_trials import Bitcode, RustTrials, forbidding
 
 # A search ends after this many evaluations in a row without a gain: the least number, and the bytes of code
 # for each of them in a large object.
@@ -44,6 +45,18 @@ def improve_own(build: Build, job: ClangJob, own: Own, workspace: Path) -> Outco
         lambda guard: OwnTrials(own, job.silenced(), reference, build.optimizer, guard),
         workspace,
     )
+
+
+def improve_rust(build: Build, job: ClangJob, made: Bitcode, reference: Path, workspace: Path) -> Outcome:
+    """Try to make a smaller object than rustc made of some bitcode; see improve."""
+
+    def trials(guard: Guard) -> ForeignTrials:
+        return _with_calls(
+            lambda front: RustTrials(made, front, job, reference, build.optimizer, guard),
+            lambda not_called: guard.step(lambda: forbidding(made.front, not_called)),
+        )
+
+    return _improved(build, job, reference, trials, workspace)
 
 
 def _improved(
@@ -84,15 +97,25 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
     if not build.is_foreign:
         return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
 
-    def made(not_called: Sequence[str]) -> ForeignTrials:
-        module = guard.step(lambda: in_gnus_place(front.read_bytes(), not_called))
-        trials = ForeignTrials(module, job, reference, build.optimizer, guard)
-        trials.try_own()
-        return trials
+    return _with_calls(
+        lambda module: ForeignTrials(module, job, reference, build.optimizer, guard),
+        lambda not_called: guard.step(lambda: in_gnus_place(front.read_bytes(), not_called)),
+    )
 
-    trials = made(())
-    calls = trials.new_calls()  # by which LLVM replaced other code
-    return made(calls) if calls else trials
+
+def _with_calls(
+    trials_of: Callable[[bytes], ForeignTrials], module_for: Callable[[Sequence[str]], bytes]
+) -> ForeignTrials:
+    """Return trials after clang's own passes, which call no functions that the compiler's object does not.
+
+    `module_for` takes functions by which passes must not replace other code.
+    """
+    trials = trials_of(module_for(()))
+    trials.try_own()
+    if calls := trials.new_calls():
+        trials = trials_of(module_for(calls))
+        trials.try_own()
+    return trials
 
 
 def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outcome:

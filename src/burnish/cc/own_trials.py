@@ -10,7 +10,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import ObjectTrials, Symbol
 from burnish.cc.requests import Attempt, Optimizer
 
-_ELF = b"\x7fELF"
+ELF = b"\x7fELF"
 _DEFINED, _WEAK = (0, 1, 4), 1  # kinds of symbols, as native/units.h has them
 
 
@@ -54,7 +54,7 @@ class OwnTrials(BackEndTrials):
     def __init__(self, own: Own, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard) -> None:
         super().__init__(own.front, job, reference, optimizer, guard)
         self.after = own.after
-        self.is_elf = own.code.startswith(_ELF)
+        self.is_elf = own.code.startswith(ELF)
 
     def finished(self, found: Attempt) -> Attempt:
         """See Trials; only linkers of ELF objects drop a group with its local functions."""
@@ -68,16 +68,16 @@ class OwnTrials(BackEndTrials):
         """See ObjectTrials; the symbols of other objects than ELF's are those of their modules."""
         if self.is_elf or not self.best:
             return super().symbols()
-        return _offered(self.after), _offered(self.best.bitcode)
+        return offered(self.after), offered(self.best.bitcode)
 
     def groups(self) -> tuple[dict[str, int], dict[str, int]]:
         """See ObjectTrials."""
         if self.is_elf or not self.best:
             return super().groups()
-        return _group_bytes(self.after, self.reference), _group_bytes(self.best.bitcode, self.better)
+        return group_bytes(self.after, self.reference), group_bytes(self.best.bitcode, self.better)
 
 
-def _offered(bitcode: bytes) -> frozenset[Symbol]:
+def offered(bitcode: bytes) -> frozenset[Symbol]:
     """Return the symbols of a module as offered_symbols does those of an ELF object."""
     from burnish import _native
 
@@ -88,7 +88,7 @@ def _offered(bitcode: bytes) -> frozenset[Symbol]:
     )
 
 
-def _group_bytes(bitcode: bytes, file: Path) -> dict[str, int]:
+def group_bytes(bitcode: bytes, file: Path) -> dict[str, int]:
     """Return the loaded bytes of the functions of each COMDAT group of a module; `file` is its object."""
     from burnish import _native
 

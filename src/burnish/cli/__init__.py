@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "learn from a corpus: PPO, SAC, DQN, cloning, evolution and others",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
+    "rustc": "a drop-in Rust compiler: RUSTC_WRAPPER=burnish-rustc cargo build --release",
     "link": "link a whole program as one module",
     "export": "a trained policy as ONNX or as a C header",
     "serve-inliner": "answer unmodified compilers' inliners and register allocators by policies",
@@ -112,12 +113,15 @@ def _command(name: str, arguments: list[str]) -> int:
         raise InputError(f"{name}: expected a command first: burnish COMMAND {name}; see burnish --help")
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
-    if name in ("cc", "c++"):
+    if name in ("cc", "c++", "rustc"):
         from burnish.cc.commands.launch import is_handed_over, launch
 
         if not is_handed_over(arguments):
             launch(name, arguments)
-        from burnish.cc.commands import cc
+        from burnish.cc.commands import cc, rustc
+
+        if name == "rustc":
+            return rustc.main(arguments)
 
         return cc.main(arguments, cxx=name == "c++")
     module = importlib.import_module(f"{ROOMS.get(name, 'burnish.cli')}.{name.replace('-', '_')}")

@@ -1,1 +1,1 @@
-"""The commands of the drop-in compilers: cc, c++, link, report."""
+"""The commands of the drop-in compilers: cc, c++, rustc, link, report."""

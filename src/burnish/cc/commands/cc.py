@@ -95,8 +95,7 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     if arguments[:1] and arguments[0].startswith("--serve="):
         from burnish.cc.server import serve
 
-        # A launcher's request has the words after `burnish`.
-        serve(Path(arguments[0].partition("=")[2]), lambda words: main(words[1:], cxx=words[0] == "c++"))
+        serve(Path(arguments[0].partition("=")[2]), _served)
         return 0
     try:
         options, rest = parse(arguments)
@@ -111,6 +110,15 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
+
+
+def _served(words: list[str]) -> int:
+    """Handle a launcher's request, the words after `burnish`."""
+    if words[0] == "rustc":
+        from burnish.cc.commands import rustc  # most builds do not need it
+
+        return rustc.main(words[1:])
+    return main(words[1:], cxx=words[0] == "c++")
 
 
 def compile_and_improve(
@@ -217,10 +225,15 @@ def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimi
 
 def _log(plan: ClangJobs, options: DriverOptions, outcomes: Iterable[tuple[Outcome, Path]]) -> None:
     """Log the outcomes of a command as they come."""
+    log_outcomes(plan.compiler, options, outcomes)
+
+
+def log_outcomes(compiler: str, options: DriverOptions, outcomes: Iterable[tuple[Outcome, Path]]) -> None:
+    """Log outcomes as they come; `compiler` is the one that made the first objects."""
     from burnish.cc import build_log
 
     for outcome, output in outcomes:
-        record = outcome.record(output, plan.compiler, options.evict_policy)
+        record = outcome.record(output, compiler, options.evict_policy)
         with contextlib.suppress(OSError):
             build_log.append(options.log or build_log.default_log(), record)
 

@@ -1,0 +1,242 @@
+"""Smaller objects for a crate: rustc compiles once more, beside its outputs, and keeps its bitcode.
+
+rustc's second outputs are the same as the first, byte for byte; otherwise the first ones stay. In them each
+object that burnish makes smaller takes the place of rustc's: in an archive, or in a link by the command that
+rustc prints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.cc.improve import improve_rust
+from burnish.cc.jobs import ClangJob, ClangJobs
+from burnish.cc.linked import read_linked
+from burnish.cc.outcomes import Build, Outcome, kept, passed_through
+from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
+from burnish.cc.rust_trials import Bitcode
+from burnish.cc.rustc import RustCommand
+from burnish.core.errors import BurnishError
+from burnish.files import write_atomically
+
+# The bitcode from which rustc made an object: after imports from other units, after the merge of all crates, or
+# before any pass.
+_FRONTS = ("thin-lto-after-import.bc", "lto.after-restriction.bc", "no-opt.bc")
+_WASM = b"\0asm"
+_BITCODE = b".llvmbc"  # a section with the bitcode for a later link-time optimization
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_LINK = re.compile(rf"(?:\w+={_STRING} )*{_STRING}(?: {_STRING})*")
+_WORD = re.compile(rf"(?:\w+=)?{_STRING}")
+_ESCAPED = re.compile(r"\\(?:u\{([0-9a-f]+)\}|(.))")
+_JOBSERVER = ("CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS")  # its files are open in the first process only
+_NAMED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An object of a crate, with rustc's bitcode of it."""
+
+    path: Path
+    front: Path  # before the passes that are searched
+    after: Path  # after rustc's passes
+    content: bytes  # of the object, as rustc made it
+
+    @classmethod
+    def all_in(cls, folder: Path) -> list[Unit]:
+        """Return the objects in a folder of rustc's that have their bitcode beside them."""
+        found = []
+        for path in sorted(folder.glob("*.rcgu.o")):
+            stem = path.name.removesuffix("o")
+            fronts = [folder / f"{stem}{ending}" for ending in _FRONTS]
+            front = next((one for one in fronts if one.exists()), None)
+            if front and (after := folder / f"{stem}bc").exists():
+                found.append(cls(path, front, after, path.read_bytes()))
+        return found
+
+    def job(self, command: RustCommand, *, several: bool) -> ClangJob:
+        """Return clang's job for such an object, by which burnish's back end is told its options."""
+        unit = f" ({self.path.name.split('.')[-3]})" if several else ""
+        options = "-emit-obj", f"-{command.level}", "-ffunction-sections", "-fdata-sections"
+        model = "static" if command.codegen.get("relocation-model") == "static" else "pic"
+        output = "-mrelocation-model", model, "-o", str(self.path), "-x", "ir", f"{command.source}{unit}"
+        return ClangJob((command.words[0], "-cc1", *options, *output))
+
+
+def outcomes_of(
+    command: RustCommand, options: DriverOptions, optimizer: Optimizer, workspace: Path
+) -> Iterator[tuple[Outcome, Path]]:
+    """Make the outputs of a command that rustc has run smaller; yield outcomes, and their output files."""
+    assert options.compiled
+    outcome = Outcome(command.source, command.level, command.words)
+    try:
+        if why := command.refusal:
+            yield replace(outcome, action="passed through", reason=why), command.output
+            return
+        yield from _CrateBuild(command, options, options.compiled, optimizer, workspace).run()
+    except (KeptReference, BurnishError, OSError, ValueError) as why:
+        yield replace(outcome, reason=str(why)), command.output
+
+
+@dataclass(frozen=True)
+class _CrateBuild:
+    """A command that rustc has run once, and the inputs of every later step."""
+
+    command: RustCommand
+    options: DriverOptions
+    compiled: Compiled
+    optimizer: Optimizer
+    workspace: Path
+
+    def run(self) -> Iterator[tuple[Outcome, Path]]:
+        """See outcomes_of.
+
+        Raises:
+            KeptReference: rustc fails, or makes other outputs than the first time.
+        """
+        made = self.workspace / "made"
+        made.mkdir()
+        guard = self._build((), self.compiled.clang_seconds, 0.0, self.workspace).guard()
+        printed = guard.step(lambda: _run(self.command.once_more(made)))
+        outputs = self._outputs(made)
+        links = links_in(printed)
+        units = Unit.all_in(made)
+        ended = self.compiled.clock.now()
+        outcomes = {unit.path: self._improved(unit, units, ended) for unit in units}
+        better = {path: one.better.read_bytes() for path, one in outcomes.items() if one.better}
+        for path, output in outputs.items():
+            why = ""
+            if better:
+                try:
+                    content = guard.step(lambda path=path: _remade(path, units, better, links.get(path)))
+                    write_atomically(output, content)
+                except (KeptReference, BurnishError, OSError, ValueError) as error:
+                    why = str(error)
+            for one in outcomes.values():
+                found = one.unused(why) if one.better and why else one
+                yield replace(found, command=self.command.words), output
+
+    def _outputs(self, made: Path) -> dict[Path, Path]:
+        """Return rustc's second outputs that are made of objects, with the first ones.
+
+        Raises:
+            KeptReference: one of them is another file than the first time, or there is none.
+        """
+        found = {}
+        for path in sorted(made.iterdir()):
+            first = self.command.folder / path.name
+            if ".rcgu." in path.name or not path.is_file() or not _has_objects(path) or not first.is_file():
+                continue
+            if first.read_bytes() != path.read_bytes():
+                raise KeptReference(f"rustc makes another {path.name} when it compiles once more")
+            found[path] = first
+        if not found:
+            raise KeptReference("rustc makes no object when it compiles once more")
+        return found
+
+    def _improved(self, unit: Unit, units: list[Unit], ended: float) -> Outcome:
+        """Search for a smaller object; its part of the budget is that of its bitcode."""
+        job = unit.job(self.command, several=len(units) > 1)
+        if _BITCODE in unit.content:
+            return passed_through(job, "the object has bitcode for other links; -C embed-bitcode=no", unit.path)
+        share = unit.front.stat().st_size / sum(one.front.stat().st_size for one in units)
+        started = self.compiled.clock.now() - share * ended  # the second compilation counts as burnish's
+        folder = self.workspace / str(units.index(unit))
+        folder.mkdir()
+        build = self._build((job,), share * self.compiled.clang_seconds, started, folder)
+        bitcode = Bitcode(unit.front.read_bytes(), unit.after.read_bytes())
+        try:
+            return improve_rust(build, job, bitcode, unit.path, folder)
+        except (KeptReference, BurnishError, OSError, ValueError) as why:
+            return kept(job, str(why))
+
+    def _build(self, jobs: tuple[ClangJob, ...], seconds: float, started: float, folder: Path) -> Build:
+        compiled = Compiled(seconds, started, frozenset())
+        return Build(ClangJobs(jobs, "", gnu="rustc"), compiled, self.options, self.optimizer, folder)
+
+
+def _remade(path: Path, units: list[Unit], better: Mapping[Path, bytes], link: tuple[str, ...] | None) -> bytes:
+    """Return an output of rustc with better objects in it.
+
+    Raises:
+        KeptReference: the link fails, or the linked program is not smaller.
+        ValueError: the output is neither an archive, nor a program, nor an object.
+    """
+    from burnish import _native
+
+    content = path.read_bytes()
+    if content.startswith(b"!<arch>\n"):
+        return _native.with_members(content, {one.name: code for one, code in better.items()})
+    for unit in units:
+        if unit.content == content and unit.path in better:
+            return better[unit.path]
+    if link is None:
+        raise KeptReference("rustc does not tell how it links")
+    before = loaded_bytes(path)
+    try:
+        for one, code in better.items():
+            one.write_bytes(code)
+        _run(link)
+    finally:
+        for unit in units:
+            unit.path.write_bytes(unit.content)
+    if loaded_bytes(path) >= before:
+        raise KeptReference("the program that was linked of smaller objects loads as many bytes")
+    return path.read_bytes()
+
+
+def loaded_bytes(program: Path) -> int:
+    """Return the bytes that a linked program loads: of a WebAssembly module all but its custom sections.
+
+    Raises:
+        InputError: the file is not a linked program.
+    """
+    content = program.read_bytes()
+    if not content.startswith(_WASM):
+        return read_linked(program).loaded_bytes
+    from burnish.tasks.wasm_passes.sections import sections
+
+    return sum(section.size for section in sections(content) if section.kind != "custom")
+
+
+def links_in(printed: str) -> dict[Path, tuple[str, ...]]:
+    """Return the commands of linkers that rustc printed, by their outputs: `NAME="..." "cc" "-m64" ...`."""
+    found = {}
+    for line in printed.splitlines():
+        if _LINK.fullmatch(line):
+            words = tuple(_ESCAPED.sub(_character, word.replace('"', "", 1)[:-1]) for word in _WORD.findall(line))
+            if "-o" in words[:-1]:
+                found[Path(words[words.index("-o") + 1])] = ("env", *words)
+    return found
+
+
+def _character(escaped: re.Match[str]) -> str:
+    """Return the character of an escape sequence of Rust."""
+    number, letter = escaped.groups()
+    return chr(int(number, 16)) if number else _NAMED.get(letter, letter)
+
+
+def _has_objects(path: Path) -> bool:
+    """Return whether a file is an archive, an object or a program."""
+    with path.open("rb") as file:
+        return file.read(8).startswith((b"!<arch>\n", b"\x7fELF", _WASM))
+
+
+def _run(command: tuple[str, ...]) -> str:
+    """Run a command and return its output.
+
+    Raises:
+        KeptReference: the command fails.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in _JOBSERVER}
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = done.stderr.splitlines() or ["without a word"]
+        raise KeptReference(f"{Path(command[0]).name} failed with code {done.returncode}: {lines[0]}")
+    return done.stdout

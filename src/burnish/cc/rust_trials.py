@@ -1,0 +1,84 @@
+"""Trials for an object of rustc: by burnish's back end, from rustc's bitcode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish.cc.foreign import OF_COMPILERS, ForeignTrials
+from burnish.cc.isolation import Guard
+from burnish.cc.jobs import ClangJob
+from burnish.cc.object_trials import Symbol
+from burnish.cc.own_trials import ELF, group_bytes, offered
+from burnish.cc.requests import KeptReference, Optimizer
+
+
+@dataclass(frozen=True)
+class Bitcode:
+    """The module of one object of rustc, as bitcode."""
+
+    front: bytes = field(repr=False)  # before the passes that are searched
+    after: bytes = field(repr=False)  # after rustc's passes
+
+
+class RustTrials(ForeignTrials):
+    """Trials whose reference is rustc's object; the first one is clang's pipeline alone."""
+
+    def __init__(
+        self, made: Bitcode, front: bytes, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard
+    ) -> None:
+        """Initialize; `front` is the module that is searched."""
+        super().__init__(front, job, reference, optimizer, guard)
+        self.after = made.after
+        self.is_elf = reference.read_bytes().startswith(ELF)
+
+    def clangs_module(self) -> bytes:
+        """See ObjectTrials."""
+        return self.after
+
+    def adapted(self, code: bytes) -> bytes:
+        """See BackEndTrials; only ELF objects have a note about the stack."""
+        return super().adapted(code) if self.is_elf else code
+
+    def new_calls(self) -> list[str]:
+        """See ForeignTrials."""
+        if self.is_elf or not self.best:
+            return super().new_calls()
+        return sorted(_called(self.best.bitcode) - _called(self.after) - OF_COMPILERS)
+
+    def check_fit(self) -> None:
+        """See ForeignTrials."""
+        if self.is_elf:
+            super().check_fit()
+        elif new := self.new_calls():
+            raise KeptReference(f"the code calls {new[0]!r}, which rustc's does not")
+
+    def symbols(self) -> tuple[frozenset[Symbol], frozenset[Symbol]]:
+        """See ObjectTrials; the symbols of other objects than ELF's are those of their modules."""
+        if self.is_elf or not self.best:
+            return super().symbols()
+        return offered(self.after), offered(self.best.bitcode)
+
+    def groups(self) -> tuple[dict[str, int], dict[str, int]]:
+        """See ObjectTrials."""
+        if self.is_elf or not self.best:
+            return super().groups()
+        return group_bytes(self.after, self.reference), group_bytes(self.best.bitcode, self.better)
+
+
+def forbidding(bitcode: bytes, not_called: Sequence[str]) -> bytes:
+    """Return a module in which passes do not replace code by calls of these functions."""
+    from burnish import _native
+
+    module = _native.Module(bitcode, "front")
+    module.forbid_builtins(not_called)
+    return module.bitcode()
+
+
+def _called(bitcode: bytes) -> frozenset[str]:
+    """Return the symbols that a module leaves undefined."""
+    from burnish import _native
+
+    undefined = 2, 3
+    return frozenset(symbol.name for symbol in _native.unit_symbols(bitcode) if symbol.kind in undefined)
