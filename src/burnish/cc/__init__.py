@@ -36,5 +36,5 @@ only if it is smaller.
     advice            options that would make a linked program smaller, each measured
     remaking          a build made again with other options: an object of the build log, and the link
     link/             whole programs: all units of a link as one module
-    commands/         cc, c++ and rustc, from the command line to the compiler and the steps after it; link; report
+    commands/         cc, c++ and rustc, from the command line to the compiler and after it; link; report
 """

@@ -65,9 +65,8 @@ class ForeignTrials(BackEndTrials):
 
     def check_fit(self) -> None:
         """Raise KeptReference unless a program of the reference can have the best object in its place."""
-        reference, better = self.reference.read_bytes(), self.better.read_bytes()
-        check_abi(reference, better)
-        if new := _new_calls(reference, better):
+        check_abi(self.reference.read_bytes(), self.code)
+        if new := self.new_calls():
             raise KeptReference(f"clang's code calls {new[0]!r}, which the compiler's does not")
 
 

@@ -1,8 +1,7 @@
 """Smaller objects for a crate: rustc compiles once more, beside its outputs, and keeps its bitcode.
 
-rustc's second outputs are the same as the first, byte for byte; otherwise the first ones stay. In them each
-object that burnish makes smaller takes the place of rustc's: in an archive, or in a link by the command that
-rustc prints.
+A smaller object takes the place of rustc's in its archive, or in a second link by the command that rustc
+prints. The metadata of both compilations must be the same, and so must be the names of their objects.
 """
 
 from __future__ import annotations
@@ -12,21 +11,24 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from burnish.cc.improve import improve_rust
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import Build, Outcome, kept, passed_through
+from burnish.cc.own_trials import ELF
 from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
 from burnish.cc.rust_trials import Bitcode
 from burnish.cc.rustc import RustCommand
 from burnish.core.errors import BurnishError
 from burnish.files import write_atomically
 
-# The bitcode from which rustc made an object: after imports from other units, after the merge of all crates, or
-# before any pass.
+# The bitcode from which rustc made an object: after imports from other units, after the merge of all crates,
+# or before any pass.
 _FRONTS = ("thin-lto-after-import.bc", "lto.after-restriction.bc", "no-opt.bc")
+_ARCHIVE = b"!<arch>\n"
 _WASM = b"\0asm"
 _BITCODE = b".llvmbc"  # a section with the bitcode for a later link-time optimization
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -44,18 +46,22 @@ class Unit:
     path: Path
     front: Path  # before the passes that are searched
     after: Path  # after rustc's passes
-    content: bytes  # of the object, as rustc made it
+    reference: bytes  # the object as rustc made it first, if that is in an archive
+    is_linked: bool  # into a program at once, and in no archive
 
     @classmethod
-    def all_in(cls, folder: Path) -> list[Unit]:
-        """Return the objects in a folder of rustc's that have their bitcode beside them."""
+    def all_in(cls, folder: Path, first: Mapping[str, bytes]) -> list[Unit]:
+        """Return the objects in a folder of rustc's that have their bitcode beside them.
+
+        `first` are the contents of the first objects, by their names.
+        """
         found = []
         for path in sorted(folder.glob("*.rcgu.o")):
             stem = path.name.removesuffix("o")
             fronts = [folder / f"{stem}{ending}" for ending in _FRONTS]
             front = next((one for one in fronts if one.exists()), None)
             if front and (after := folder / f"{stem}bc").exists():
-                found.append(cls(path, front, after, path.read_bytes()))
+                found.append(cls(path, front, after, first.get(path.name) or path.read_bytes(), not first))
         return found
 
     def job(self, command: RustCommand, *, several: bool) -> ClangJob:
@@ -96,7 +102,7 @@ class _CrateBuild:
         """See outcomes_of.
 
         Raises:
-            KeptReference: rustc fails, or makes other outputs than the first time.
+            KeptReference: rustc fails, or makes other metadata or other objects than the first time.
         """
         made = self.workspace / "made"
         made.mkdir()
@@ -104,7 +110,11 @@ class _CrateBuild:
         printed = guard.step(lambda: _run(self.command.once_more(made)))
         outputs = self._outputs(made)
         links = links_in(printed)
-        units = Unit.all_in(made)
+        first: dict[str, bytes] = {}
+        for path, output in outputs.items():
+            if is_archive(output):
+                first |= _members(output, path)
+        units = Unit.all_in(made, first)
         ended = self.compiled.clock.now()
         outcomes = {unit.path: self._improved(unit, units, ended) for unit in units}
         better = {path: one.better.read_bytes() for path, one in outcomes.items() if one.better}
@@ -112,8 +122,9 @@ class _CrateBuild:
             why = ""
             if better:
                 try:
-                    content = guard.step(lambda path=path: _remade(path, units, better, links.get(path)))
-                    write_atomically(output, content)
+                    write_atomically(
+                        output, guard.step(partial(_remade, path, output, better, links.get(path)))
+                    )
                 except (KeptReference, BurnishError, OSError, ValueError) as error:
                     why = str(error)
             for one in outcomes.values():
@@ -124,16 +135,13 @@ class _CrateBuild:
         """Return rustc's second outputs that are made of objects, with the first ones.
 
         Raises:
-            KeptReference: one of them is another file than the first time, or there is none.
+            KeptReference: there is none.
         """
         found = {}
         for path in sorted(made.iterdir()):
             first = self.command.folder / path.name
-            if ".rcgu." in path.name or not path.is_file() or not _has_objects(path) or not first.is_file():
-                continue
-            if first.read_bytes() != path.read_bytes():
-                raise KeptReference(f"rustc makes another {path.name} when it compiles once more")
-            found[path] = first
+            if ".rcgu." not in path.name and path.is_file() and _has_objects(path) and first.is_file():
+                found[path] = first
         if not found:
             raise KeptReference("rustc makes no object when it compiles once more")
         return found
@@ -141,16 +149,20 @@ class _CrateBuild:
     def _improved(self, unit: Unit, units: list[Unit], ended: float) -> Outcome:
         """Search for a smaller object; its part of the budget is that of its bitcode."""
         job = unit.job(self.command, several=len(units) > 1)
-        if _BITCODE in unit.content:
-            return passed_through(job, "the object has bitcode for other links; -C embed-bitcode=no", unit.path)
+        if _BITCODE in unit.reference:
+            return passed_through(
+                job, "the object has bitcode for other links; -C embed-bitcode=no", unit.path
+            )
         share = unit.front.stat().st_size / sum(one.front.stat().st_size for one in units)
         started = self.compiled.clock.now() - share * ended  # the second compilation counts as burnish's
         folder = self.workspace / str(units.index(unit))
         folder.mkdir()
         build = self._build((job,), share * self.compiled.clang_seconds, started, folder)
-        bitcode = Bitcode(unit.front.read_bytes(), unit.after.read_bytes())
+        reference = folder / "reference.o"
+        reference.write_bytes(unit.reference)
+        bitcode = Bitcode(unit.front.read_bytes(), unit.after.read_bytes(), unit.is_linked)
         try:
-            return improve_rust(build, job, bitcode, unit.path, folder)
+            return improve_rust(build, job, bitcode, reference, folder)
         except (KeptReference, BurnishError, OSError, ValueError) as why:
             return kept(job, str(why))
 
@@ -159,34 +171,53 @@ class _CrateBuild:
         return Build(ClangJobs(jobs, "", gnu="rustc"), compiled, self.options, self.optimizer, folder)
 
 
-def _remade(path: Path, units: list[Unit], better: Mapping[Path, bytes], link: tuple[str, ...] | None) -> bytes:
-    """Return an output of rustc with better objects in it.
+def _remade(made: Path, first: Path, better: Mapping[Path, bytes], link: tuple[str, ...] | None) -> bytes:
+    """Return an output of rustc with better objects in it; `made` is the second one.
 
     Raises:
         KeptReference: the link fails, or the linked program is not smaller.
-        ValueError: the output is neither an archive, nor a program, nor an object.
     """
     from burnish import _native
 
-    content = path.read_bytes()
-    if content.startswith(b"!<arch>\n"):
-        return _native.with_members(content, {one.name: code for one, code in better.items()})
-    for unit in units:
-        if unit.content == content and unit.path in better:
-            return better[unit.path]
+    if is_archive(first):
+        return _native.with_members(first.read_bytes(), {one.name: code for one, code in better.items()})
+    content = made.read_bytes()
+    for path, code in better.items():
+        if path.read_bytes() == content:  # --emit=obj
+            return code
     if link is None:
         raise KeptReference("rustc does not tell how it links")
-    before = loaded_bytes(path)
-    try:
-        for one, code in better.items():
-            one.write_bytes(code)
-        _run(link)
-    finally:
-        for unit in units:
-            unit.path.write_bytes(unit.content)
-    if loaded_bytes(path) >= before:
-        raise KeptReference("the program that was linked of smaller objects loads as many bytes")
-    return path.read_bytes()
+    for path, code in better.items():
+        path.write_bytes(code)
+    _run(link)
+    if loaded_bytes(made) >= loaded_bytes(first):
+        raise KeptReference("the program that is linked of smaller objects loads as many bytes as rustc's")
+    return made.read_bytes()
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is an archive."""
+    with path.open("rb") as file:
+        return file.read(len(_ARCHIVE)) == _ARCHIVE
+
+
+def _members(first: Path, second: Path) -> dict[str, bytes]:
+    """Return the contents of an archive's objects by their names.
+
+    Raises:
+        KeptReference: the second archive has other names, or other metadata.
+    """
+    from burnish import _native
+
+    contents, others = (
+        {name: content for name, _, content in _native.archive_members(path.read_bytes())}
+        for path in (first, second)
+    )
+    if contents.keys() != others.keys() or any(
+        contents[name] != others[name] for name in contents if ".rcgu." not in name
+    ):
+        raise KeptReference(f"rustc makes another {first.name} when it compiles once more")
+    return contents
 
 
 def loaded_bytes(program: Path) -> int:
@@ -208,7 +239,9 @@ def links_in(printed: str) -> dict[Path, tuple[str, ...]]:
     found = {}
     for line in printed.splitlines():
         if _LINK.fullmatch(line):
-            words = tuple(_ESCAPED.sub(_character, word.replace('"', "", 1)[:-1]) for word in _WORD.findall(line))
+            words = tuple(
+                _ESCAPED.sub(_character, word.replace('"', "", 1)[:-1]) for word in _WORD.findall(line)
+            )
             if "-o" in words[:-1]:
                 found[Path(words[words.index("-o") + 1])] = ("env", *words)
     return found
@@ -223,7 +256,7 @@ def _character(escaped: re.Match[str]) -> str:
 def _has_objects(path: Path) -> bool:
     """Return whether a file is an archive, an object or a program."""
     with path.open("rb") as file:
-        return file.read(8).startswith((b"!<arch>\n", b"\x7fELF", _WASM))
+        return file.read(len(_ARCHIVE)).startswith((_ARCHIVE, ELF, _WASM))
 
 
 def _run(command: tuple[str, ...]) -> str:

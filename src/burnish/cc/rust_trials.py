@@ -20,6 +20,7 @@ class Bitcode:
 
     front: bytes = field(repr=False)  # before the passes that are searched
     after: bytes = field(repr=False)  # after rustc's passes
+    is_linked: bool  # into a program at once: a linker finds what is missing
 
 
 class RustTrials(ForeignTrials):
@@ -31,6 +32,7 @@ class RustTrials(ForeignTrials):
         """Initialize; `front` is the module that is searched."""
         super().__init__(front, job, reference, optimizer, guard)
         self.after = made.after
+        self.known = _called(made.front) if made.is_linked else frozenset()
         self.is_elf = reference.read_bytes().startswith(ELF)
 
     def clangs_module(self) -> bytes:
@@ -42,10 +44,10 @@ class RustTrials(ForeignTrials):
         return super().adapted(code) if self.is_elf else code
 
     def new_calls(self) -> list[str]:
-        """See ForeignTrials."""
+        """See ForeignTrials; a program may call what its source calls, even if rustc drops these calls."""
         if self.is_elf or not self.best:
-            return super().new_calls()
-        return sorted(_called(self.best.bitcode) - _called(self.after) - OF_COMPILERS)
+            return [name for name in super().new_calls() if name not in self.known]
+        return sorted(_called(self.best.bitcode) - _called(self.after) - OF_COMPILERS - self.known)
 
     def check_fit(self) -> None:
         """See ForeignTrials."""

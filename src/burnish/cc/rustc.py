@@ -120,7 +120,7 @@ class RustCommand:
         return None
 
     def once_more(self, folder: Path) -> tuple[str, ...]:
-        """Return the words by which rustc compiles into another folder, keeps its bitcode and tells its link."""
+        """Return the words for a second compilation, which keeps its bitcode and prints how it links."""
         words = [self.words[0]]
         for name, value in self.options:
             if name == "-o":
