@@ -227,8 +227,10 @@ std::string with_members(std::string_view bytes, const std::map<std::string, std
   for (const auto &child : archive->children(error)) {
     members.push_back(whole(NewArchiveMember::getOldMember(child, /*Deterministic=*/true), "archive"));
     auto &member = members.back();
-    if (auto found = contents.find(member.MemberName.str()); found != contents.end())
-      member.Buf = MemoryBuffer::getMemBuffer(found->second, member.MemberName, /*RequiresNullTerminator=*/false);
+    if (auto found = contents.find(member.MemberName.str()); found != contents.end()) {
+      member.Buf = MemoryBuffer::getMemBuffer(found->second, found->first, /*RequiresNullTerminator=*/false);
+      member.MemberName = member.Buf->getBufferIdentifier(); // it was that of the old buffer
+    }
   }
   if (error)
     refuse(std::move(error), "archive");

@@ -272,6 +272,8 @@ int start_rust(const Words &given) {
     return ask(tools, command, {});
   auto rustc = command.rest.empty() ? "" : command.rest[0];
   tools.clang = rustc.find('/') == rustc.npos ? find_tool(tools.folder, rustc) : rustc;
+  if (command.whole_program)
+    command.error = "--whole-program: expected lto = true in the profile of Cargo.toml, or -C lto";
   if (!command.error.empty() || tools.clang.empty()) {
     auto error = command.error.empty() ? rustc + ": no such compiler in PATH; expected rustc and its arguments"
                                        : command.error;

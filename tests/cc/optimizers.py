@@ -1,6 +1,6 @@
 """Stand-ins for burnish's search, and the command that runs `burnish cc` with one of them.
 
-python optimizers.py NAME cc|c++ ARGUMENT...
+python optimizers.py NAME cc|c++|rustc ARGUMENT...
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish import _native
-from burnish.cc.commands import cc
+from burnish.cc.commands import cc, rustc
 from burnish.cc.requests import Attempt, KeptReference, Request
 
 SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"
@@ -115,4 +115,6 @@ def sleep(bitcode: bytes, request: Request) -> Attempt:
 if __name__ == "__main__":
     name, language, *arguments = sys.argv[1:]
     arguments = ["--code-generation", "clang", *arguments]  # what these find is all that is found
+    if language == "rustc":
+        sys.exit(rustc.main(arguments, optimizer=globals()[name]))
     sys.exit(cc.main(arguments, cxx=language == "c++", optimizer=globals()[name]))

@@ -33,8 +33,6 @@ def main(arguments: list[str], *, optimizer: Optimizer = cc.default_optimizer) -
         if options is None:
             sys.stdout.write(HELP)
             return 0
-        if options.whole_program:
-            raise InputError("--whole-program: expected lto = true in the profile of Cargo.toml, or -C lto")
         if not options.compiled or not words:
             raise InputError("expected rustc and its arguments: burnish-rustc rustc -C opt-level=z main.rs")
     except BurnishError as error:
