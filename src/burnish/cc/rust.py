@@ -64,11 +64,14 @@ class Unit:
                 found.append(cls(path, front, after, first.get(path.name) or path.read_bytes(), not first))
         return found
 
-    def job(self, command: RustCommand, *, several: bool) -> ClangJob:
+    def size(self) -> int:
+        """Return the bytes of the bitcode that is searched."""
+        return self.front.stat().st_size
+
+    def job(self, command: RustCommand, model: str, *, several: bool) -> ClangJob:
         """Return clang's job for such an object, by which burnish's back end is told its options."""
         unit = f" ({self.path.name.split('.')[-3]})" if several else ""
         options = "-emit-obj", f"-{command.level}", "-ffunction-sections", "-fdata-sections"
-        model = "static" if command.codegen.get("relocation-model") == "static" else "pic"
         output = "-mrelocation-model", model, "-o", str(self.path), "-x", "ir", f"{command.source}{unit}"
         return ClangJob((command.words[0], "-cc1", *options, *output))
 
@@ -115,8 +118,9 @@ class _CrateBuild:
             if is_archive(output):
                 first |= _members(output, path)
         units = Unit.all_in(made, first)
+        model = guard.step(lambda: relocation_model(min(units, key=Unit.size).after)) if units else ""
         ended = self.compiled.clock.now()
-        outcomes = {unit.path: self._improved(unit, units, ended) for unit in units}
+        outcomes = {unit.path: self._improved(unit, units, model, ended) for unit in units}
         better = {path: one.better.read_bytes() for path, one in outcomes.items() if one.better}
         for path, output in outputs.items():
             why = ""
@@ -146,14 +150,14 @@ class _CrateBuild:
             raise KeptReference("rustc makes no object when it compiles once more")
         return found
 
-    def _improved(self, unit: Unit, units: list[Unit], ended: float) -> Outcome:
+    def _improved(self, unit: Unit, units: list[Unit], model: str, ended: float) -> Outcome:
         """Search for a smaller object; its part of the budget is that of its bitcode."""
-        job = unit.job(self.command, several=len(units) > 1)
+        job = unit.job(self.command, model, several=len(units) > 1)
         if _BITCODE in unit.reference:
             return passed_through(
                 job, "the object has bitcode for other links; -C embed-bitcode=no", unit.path
             )
-        share = unit.front.stat().st_size / sum(one.front.stat().st_size for one in units)
+        share = unit.size() / sum(map(Unit.size, units))
         started = self.compiled.clock.now() - share * ended  # the second compilation counts as burnish's
         folder = self.workspace / str(units.index(unit))
         folder.mkdir()
@@ -193,6 +197,13 @@ def _remade(made: Path, first: Path, better: Mapping[Path, bytes], link: tuple[s
     if loaded_bytes(made) >= loaded_bytes(first):
         raise KeptReference("the program that is linked of smaller objects loads as many bytes as rustc's")
     return made.read_bytes()
+
+
+def relocation_model(bitcode: Path) -> str:
+    """Return the relocation model of a module as clang names it: "pic" or "static"."""
+    from burnish import _native
+
+    return "pic" if _native.Module(bitcode.read_bytes(), "unit").position_independent else "static"
 
 
 def is_archive(path: Path) -> bool:
