@@ -118,12 +118,9 @@ def _command(name: str, arguments: list[str]) -> int:
 
         if not is_handed_over(arguments):
             launch(name, arguments)
-        from burnish.cc.commands import cc, rustc
+        from burnish.cc.commands import handed_over
 
-        if name == "rustc":
-            return rustc.main(arguments)
-
-        return cc.main(arguments, cxx=name == "c++")
+        return handed_over.main([name, *arguments])
     module = importlib.import_module(f"{ROOMS.get(name, 'burnish.cli')}.{name.replace('-', '_')}")
     code: int = module.main(arguments)
     return code

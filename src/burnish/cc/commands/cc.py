@@ -92,11 +92,6 @@ def default_optimizer(bitcode: bytes, request: Request) -> Attempt:
 def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_optimizer) -> int:
     """Run `burnish cc` or, with `cxx`, `burnish c++`; return its exit code."""
     name, clang = ("c++", "clang++") if cxx else ("cc", "clang")
-    if arguments[:1] and arguments[0].startswith("--serve="):
-        from burnish.cc.server import serve
-
-        serve(Path(arguments[0].partition("=")[2]), _served)
-        return 0
     try:
         options, rest = parse(arguments)
         if options is None:
@@ -110,15 +105,6 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
-
-
-def _served(words: list[str]) -> int:
-    """Handle a launcher's request, the words after `burnish`."""
-    if words[0] == "rustc":
-        from burnish.cc.commands import rustc  # most builds do not need it
-
-        return rustc.main(words[1:])
-    return main(words[1:], cxx=words[0] == "c++")
 
 
 def compile_and_improve(
