@@ -201,9 +201,9 @@ std::vector<std::string> thin_archive_paths(std::string_view bytes) {
 // Returns the bytes of an archive, with its table of symbols.
 static std::string written(ArrayRef<NewArchiveMember> members, Archive::Kind kind) {
   Error unread = Error::success();
-  auto made = whole(writeArchiveToBuffer(
-      members, SymtabWritingMode::NormalSymtab, kind, /*Deterministic=*/true, /*Thin=*/false,
-      [&](Error error) { unread = joinErrors(std::move(unread), std::move(error)); }));
+  auto made =
+      whole(writeArchiveToBuffer(members, SymtabWritingMode::NormalSymtab, kind, /*Deterministic=*/true, /*Thin=*/false,
+                                 [&](Error error) { unread = joinErrors(std::move(unread), std::move(error)); }));
   if (unread)
     refuse(std::move(unread));
   return made->getBuffer().str();

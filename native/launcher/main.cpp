@@ -275,8 +275,8 @@ int start_rust(const Words &given) {
   if (command.whole_program)
     command.error = "--whole-program: expected lto = true in the profile of Cargo.toml, or -C lto";
   if (!command.error.empty() || tools.clang.empty()) {
-    auto error = command.error.empty() ? rustc + ": no such compiler in PATH; expected rustc and its arguments"
-                                       : command.error;
+    auto error =
+        command.error.empty() ? rustc + ": no such compiler in PATH; expected rustc and its arguments" : command.error;
     std::fprintf(stderr, "burnish rustc: %s\n", error.c_str());
     return WRONG_OPTION;
   }
