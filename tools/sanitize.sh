@@ -31,7 +31,7 @@ mkdir -p "$build/bin"
 for name in burnish clang clang++ ld.lld pytest; do
     ln -sf "$(dirname "$python")/$name" "$build/bin/$name"
 done
-for name in burnish-cc burnish-c++; do
+for name in burnish-cc burnish-c++ burnish-rustc; do
     cp "$build/burnish-cc" "$build/bin/$name" # not a link, because it uses its own location
 done
 

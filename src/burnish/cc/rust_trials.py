@@ -13,6 +13,8 @@ from burnish.cc.object_trials import Symbol
 from burnish.cc.own_trials import ELF, group_bytes, offered
 from burnish.cc.requests import KeptReference, Optimizer
 
+_MANGLED = ("_ZN", "_R")  # beginnings of the names of Rust's own functions
+
 
 @dataclass(frozen=True)
 class Bitcode:
@@ -32,7 +34,8 @@ class RustTrials(ForeignTrials):
         """Initialize; `front` is the module that is searched."""
         super().__init__(front, job, reference, optimizer, guard)
         self.after = made.after
-        self.known = _called(made.front) if made.is_linked else frozenset()
+        called = _called(made.front)
+        self.known = {name for name in called if made.is_linked or name.startswith(_MANGLED)}
         self.is_elf = reference.read_bytes().startswith(ELF)
 
     def clangs_module(self) -> bytes:
@@ -44,7 +47,10 @@ class RustTrials(ForeignTrials):
         return super().adapted(code) if self.is_elf else code
 
     def new_calls(self) -> list[str]:
-        """See ForeignTrials; a program may call what its source calls, even if rustc drops these calls."""
+        """See ForeignTrials; the code may call what its source calls, even if rustc drops these calls.
+
+        In an archive this is so for functions of Rust only: a call of another may be there to be dropped.
+        """
         if self.is_elf or not self.best:
             return [name for name in super().new_calls() if name not in self.known]
         return sorted(_called(self.best.bitcode) - _called(self.after) - OF_COMPILERS - self.known)

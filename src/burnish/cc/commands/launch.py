@@ -21,7 +21,7 @@ def is_handed_over(arguments: Sequence[str]) -> bool:
 
 
 def launch(name: str, arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by the launcher of `burnish cc` or `burnish c++`.
+    """Replace this process by the launcher of `burnish cc`, `burnish c++` or `burnish rustc`.
 
     Raises:
         MissingTool: the launcher is neither beside burnish nor on PATH.
@@ -34,7 +34,7 @@ def launch(name: str, arguments: Sequence[str]) -> NoReturn:
 
 
 def find_launcher(launcher: str) -> str:
-    """Return the path of burnish-cc or burnish-c++.
+    """Return the path of burnish-cc, burnish-c++ or burnish-rustc.
 
     Raises:
         MissingTool: the launcher is neither beside burnish nor on PATH.
