@@ -271,12 +271,13 @@ int start_rust(const Words &given) {
   if (command.way == Way::Ask && command.rest.empty())
     return ask(tools, command, {});
   auto rustc = command.rest.empty() ? "" : command.rest[0];
-  tools.clang = rustc.find('/') == rustc.npos ? find_tool(tools.folder, rustc) : rustc;
+  bool is_path = rustc.empty() || rustc.find('/') != rustc.npos;
+  tools.clang = is_path ? rustc : find_tool(tools.folder, rustc);
   if (command.whole_program)
     command.error = "--whole-program: expected lto = true in the profile of Cargo.toml, or -C lto";
   if (!command.error.empty() || tools.clang.empty()) {
-    auto error =
-        command.error.empty() ? rustc + ": no such compiler in PATH; expected rustc and its arguments" : command.error;
+    auto missing = rustc.empty() ? "" : rustc + ": no such compiler in PATH; ";
+    auto error = command.error.empty() ? missing + "expected rustc and its arguments" : command.error;
     std::fprintf(stderr, "burnish rustc: %s\n", error.c_str());
     return WRONG_OPTION;
   }

@@ -320,6 +320,8 @@ def test_wrong_options_end_a_build_at_its_first_command(burnish: Burnish) -> Non
         (("--whole-program", "rustc", "-O", "a.rs"), "lto = true"),
         (("--bugdet", "2s", "rustc"), "did you mean --budget?"),
         (("no-such-compiler", "a.rs"), "no such compiler"),
+        (("--budget", "2s"), "expected rustc and its arguments"),
+        ((), "expected rustc and its arguments"),
     ):
         done = subprocess.run([launcher, *words], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and said in done.stderr, words
