@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 6839,
-    "cli": 5457,
+    "cc": 7452,
+    "cli": 5458,
     "cluster": 1808,
     "console": 854,
     "core": 2692,
