@@ -28,7 +28,7 @@ bool each_is_in(std::string_view list, const std::set<std::string_view> &known, 
 bool is_for_rust(std::string_view program) { return program.substr(program.rfind('/') + 1) == "burnish-rustc"; }
 
 std::string rust_level(const Words &command) {
-  std::string level = "0";
+  std::string_view level = "0"; // in the words of the command
   bool emits = true;
   for (size_t i = 1; i < command.size(); ++i) {
     std::string_view word = command[i], name = word, value;
@@ -59,7 +59,7 @@ std::string rust_level(const Words &command) {
     else if ((name == "-C" || name == "--codegen") && value.starts_with(LEVEL))
       level = value.substr(LEVEL.size());
   }
-  return emits && level != "0" ? "O" + level : "";
+  return emits && level != "0" ? std::string("O").append(level) : "";
 }
 
 } // namespace burnish
