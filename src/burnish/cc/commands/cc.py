@@ -48,7 +48,7 @@ burnish's options come first; what follows the first other argument (or --) is c
                      result at that level
   --speed-limit P%   how much longer than clang's own the object may be expected to run, by static
                      frequencies or a profile, for fewer loaded bytes (default 5%), or none
-  --stack-limit P%   how much more stack than with clang's own a call may take (default 10% for other
+  --stack-limit P%   how much more stack than with clang's own a call may take (default 50% for other
                      machines, none for this one), or none
   --ram-limit P%     how much more writable data there may be, or none (default)
   --budget BUDGET    for each file (default 3.2x, times what clang takes for it, all included): 2s of
