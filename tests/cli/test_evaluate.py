@@ -172,9 +172,9 @@ def test_row_that_the_disk_does_not_take_is_printed(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (800, 800)),
     )
-    assert (tmp_path / "programs.jsonl").stat().st_size < 600 < len(done.stdout.splitlines()[0])
+    assert (tmp_path / "programs.jsonl").stat().st_size < 800 < len(done.stdout.splitlines()[0])
     assert done.returncode == 2
     assert "rows.jsonl: cannot write there: File too large" in done.stderr and "Traceback" not in done.stderr
     assert Row.from_json(done.stdout.splitlines()[0]).method == "O3"

@@ -52,6 +52,9 @@ ROOMS = {
 }
 """Packages of commands that are for one compiler."""
 
+LAUNCHED = ("cc", "c++", "rustc")
+"""The drop-in compilers: this process becomes their launcher."""
+
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: success; failure; unusable input; Ctrl-C."""
 
@@ -113,7 +116,7 @@ def _command(name: str, arguments: list[str]) -> int:
         raise InputError(f"{name}: expected a command first: burnish COMMAND {name}; see burnish --help")
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
-    if name in ("cc", "c++", "rustc"):
+    if name in LAUNCHED:
         from burnish.cc.commands.launch import is_handed_over, launch
 
         if not is_handed_over(arguments):
