@@ -168,14 +168,12 @@ def test_outputs_have_memory_of_their_own() -> None:
 
 def test_arrays_are_given_back(product: CompiledKernel) -> None:
     a, out = A.copy(), np.empty((M, N), dtype=np.float32)
-    counts = []
-    for _ in range(2):  # in the first hundred calls coverage may replace the functions that hold the arrays
-        for _ in range(100):
-            product(a, B, out=out)
-            with pytest.raises(InputError):
-                product(a, B[:1], out=out)
-        counts.append((sys.getrefcount(a), sys.getrefcount(out)))
-    assert counts[0] == counts[1] < (50, 50)
+    for _ in range(100):
+        product(a, B, out=out)
+        with pytest.raises(InputError):
+            product(a, B[:1], out=out)
+    held = sys.getrefcount(a), sys.getrefcount(out)
+    assert max(held) < 50  # a leak adds a hundred; coverage may hold some for a while
 
 
 def test_threads_have_working_memory_of_their_own() -> None:
