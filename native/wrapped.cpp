@@ -9,7 +9,7 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-// Returns what the module refers to by a name and a linker has to find; null: nothing.
+// Returns the module's reference to a name that a linker has to find; null: there is no such reference.
 GlobalValue *undefined(llvm::Module &ir, const std::string &name) {
   auto value = ir.getNamedValue(name);
   return value && value->isDeclarationForLinker() ? value : nullptr;

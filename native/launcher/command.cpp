@@ -106,7 +106,7 @@ bool has_machine(std::string_view name, const std::vector<std::string_view> &com
   });
 }
 
-// If a word names a compiler, have it compile in the place of burnish's clang; say whether it does.
+// If a word names a compiler, use that compiler instead of burnish's clang; say whether it does.
 bool read_compiler(Command &command, const std::string &word) {
   auto name = compiler_name(word);
   if (name == "gcc" || name == "g++" || has_machine(name, GNU))

@@ -22,7 +22,7 @@ struct Command {
   std::string error;          // what is wrong with them; empty: nothing that shows here
   Words rest;                 // clang's arguments, or the GNU compiler's
   std::string gnu;            // a GNU compiler in clang's place; empty: clang
-  std::string clang;          // another clang in the place of burnish's; empty: burnish's
+  std::string clang;          // another clang, used instead of burnish's; empty: burnish's
   std::string report;         // --report; empty: the user's build log
   bool alone = false;         // --alone: no server
   bool whole_program = false; // --whole-program: links are burnish's, too

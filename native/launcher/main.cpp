@@ -225,7 +225,7 @@ int print_library_options(bool cxx, const Words &arguments) {
   return 0;
 }
 
-// Return the path of a compiler that the command names. If there is none, note that as the command's error.
+// Return the path of a compiler that the command names. A missing compiler becomes the command's error.
 std::string find_compiler(Command &command, const std::string &folder, const std::string &name) {
   auto path = name.find('/') == name.npos ? find_tool(folder, name) : name;
   if (command.error.empty() && (path.empty() || access(path.c_str(), X_OK) != 0))

@@ -1,4 +1,4 @@
-"""Compilers that a command names: another clang in the place of burnish's, and the system's GCC."""
+"""Compilers that a command names: another clang instead of burnish's, and the system's GCC."""
 
 from __future__ import annotations
 

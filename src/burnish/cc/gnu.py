@@ -173,7 +173,7 @@ def _with_link(
 
 
 def _link(compiler: Path, words: Sequence[tuple[str, str]], objects: Mapping[str, str]) -> ClangJob:
-    """Return the command that links, with objects in the place of sources, and without other outputs."""
+    """Return the command that links objects instead of sources, without its other outputs."""
     outputs = [value for word, value in words if word == "-o"]
     pairs = (pair for pair in words if not objects or not pair[0].startswith(_OF_OUTPUTS))
     left = _joined((objects.get(word, word), value) for word, value in pairs if word != "-o")

@@ -28,9 +28,11 @@ class BackEndTrials(ObjectTrials):
 
     Attributes:
         code: The last attempt's object, as the back end wrote it.
+        is_elf: False if objects have another format, whose symbols are read from their modules.
     """
 
     code = b""
+    is_elf = True
 
     def take(self, attempt: Attempt) -> None:
         """See Trials."""
@@ -46,6 +48,19 @@ class BackEndTrials(ObjectTrials):
     def adapted(self, code: bytes) -> bytes:
         """Return an object as it is written to the file."""
         return code
+
+    def symbols(self) -> tuple[frozenset[Symbol], frozenset[Symbol]]:
+        """See ObjectTrials; the symbols of other objects than ELF's are those of their modules."""
+        if self.is_elf or not self.best:
+            return super().symbols()
+        return _offered(self.clangs_module()), _offered(self.best.bitcode)
+
+    def groups(self) -> tuple[dict[str, int], dict[str, int]]:
+        """See ObjectTrials."""
+        if self.is_elf or not self.best:
+            return super().groups()
+        before, after = (self.clangs_module(), self.reference), (self.best.bitcode, self.better)
+        return _group_bytes(*before), _group_bytes(*after)
 
 
 class OwnTrials(BackEndTrials):
@@ -64,20 +79,8 @@ class OwnTrials(BackEndTrials):
         """See ObjectTrials."""
         return self.after
 
-    def symbols(self) -> tuple[frozenset[Symbol], frozenset[Symbol]]:
-        """See ObjectTrials; the symbols of other objects than ELF's are those of their modules."""
-        if self.is_elf or not self.best:
-            return super().symbols()
-        return offered(self.after), offered(self.best.bitcode)
 
-    def groups(self) -> tuple[dict[str, int], dict[str, int]]:
-        """See ObjectTrials."""
-        if self.is_elf or not self.best:
-            return super().groups()
-        return group_bytes(self.after, self.reference), group_bytes(self.best.bitcode, self.better)
-
-
-def offered(bitcode: bytes) -> frozenset[Symbol]:
+def _offered(bitcode: bytes) -> frozenset[Symbol]:
     """Return the symbols of a module as offered_symbols does those of an ELF object."""
     from burnish import _native
 
@@ -88,7 +91,7 @@ def offered(bitcode: bytes) -> frozenset[Symbol]:
     )
 
 
-def group_bytes(bitcode: bytes, file: Path) -> dict[str, int]:
+def _group_bytes(bitcode: bytes, file: Path) -> dict[str, int]:
     """Return the loaded bytes of the functions of each COMDAT group of a module; `file` is its object."""
     from burnish import _native
 

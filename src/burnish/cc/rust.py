@@ -41,7 +41,7 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 @dataclass(frozen=True)
 class Unit:
-    """An object of a crate, with rustc's bitcode of it."""
+    """An object of a crate, and the bitcode that rustc made it from."""
 
     path: Path
     front: Path  # before the passes that are searched
@@ -69,7 +69,7 @@ class Unit:
         return self.front.stat().st_size
 
     def job(self, command: RustCommand, model: str, *, several: bool) -> ClangJob:
-        """Return clang's job for such an object, by which burnish's back end is told its options."""
+        """Return clang's job for such an object: it gives burnish's back end the options."""
         unit = f" ({self.path.name.split('.')[-3]})" if several else ""
         options = "-emit-obj", f"-{command.level}", "-ffunction-sections", "-fdata-sections"
         output = "-mrelocation-model", model, "-o", str(self.path), "-x", "ir", f"{command.source}{unit}"
@@ -139,7 +139,7 @@ class _CrateBuild:
         """Return rustc's second outputs that are made of objects, with the first ones.
 
         Raises:
-            KeptReference: there is none.
+            KeptReference: rustc makes no such output.
         """
         found = {}
         for path in sorted(made.iterdir()):

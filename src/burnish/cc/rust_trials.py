@@ -9,8 +9,7 @@ from pathlib import Path
 from burnish.cc.foreign import OF_COMPILERS, ForeignTrials
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.object_trials import Symbol
-from burnish.cc.own_trials import ELF, group_bytes, offered
+from burnish.cc.own_trials import ELF
 from burnish.cc.requests import KeptReference, Optimizer
 
 _MANGLED = ("_ZN", "_R")  # beginnings of the names of Rust's own functions
@@ -61,18 +60,6 @@ class RustTrials(ForeignTrials):
             super().check_fit()
         elif new := self.new_calls():
             raise KeptReference(f"the code calls {new[0]!r}, which rustc's does not")
-
-    def symbols(self) -> tuple[frozenset[Symbol], frozenset[Symbol]]:
-        """See ObjectTrials; the symbols of other objects than ELF's are those of their modules."""
-        if self.is_elf or not self.best:
-            return super().symbols()
-        return offered(self.after), offered(self.best.bitcode)
-
-    def groups(self) -> tuple[dict[str, int], dict[str, int]]:
-        """See ObjectTrials."""
-        if self.is_elf or not self.best:
-            return super().groups()
-        return group_bytes(self.after, self.reference), group_bytes(self.best.bitcode, self.better)
 
 
 def forbidding(bitcode: bytes, not_called: Sequence[str]) -> bytes:
