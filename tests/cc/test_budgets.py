@@ -18,7 +18,7 @@ import pytest
 from burnish.cc import build_log, optimizer, shares
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.machine_code import BEGIN
+from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import DriverOptions, KeptReference
 from burnish.cc.shares import BuildShare
 from burnish.core.clock import PROCESSORS

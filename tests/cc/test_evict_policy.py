@@ -10,8 +10,8 @@ import pytest
 
 from burnish.cc import build_log
 from burnish.cc.commands import cc
-from burnish.cc.machine_code import BEGIN
 from burnish.cc.remaking import remake
+from burnish.cc.repeating import BEGIN
 from burnish.core.errors import InputError
 from burnish.llvm.corpora import kernels
 from burnish.llvm.toolchain import find_tool

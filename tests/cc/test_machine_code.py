@@ -13,8 +13,8 @@ import pytest
 from burnish.cc import build_log
 from burnish.cc.commands import cc
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.machine_code import BEGIN, split_code
 from burnish.cc.remaking import remake
+from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import DriverOptions
 from burnish.core.errors import UnknownName
 from burnish.llvm.toolchain import find_tool

@@ -53,6 +53,8 @@ class Record:
     # part of the saving, in loaded bytes, by COMDAT group (see burnish.cc.copies)
     saved_in_groups: Mapping[str, int] = field(default_factory=dict)
     evict_policy: str = ""  # the file; see DriverOptions
+    recalled: bool = False  # an earlier build found the object
+    memory_error: str = ""  # why nothing was remembered
 
     @property
     def output_path(self) -> pathlib.Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ class BuildSummary:
     saved_once_linked: int | None  # loaded bytes; see burnish.cc.copies
     unmeasured: int  # records without a size: clang's temporary objects that were not measured
     crashes: int  # of the compiler during the searches: they do not harm a build
+    recalled: int  # objects that an earlier build found
+    memory_errors: tuple[tuple[str, int], ...]  # why nothing was remembered, with numbers of objects
     reasons: tuple[
         tuple[str, int], ...
     ]  # why files stay as clang made them, by kind, with counts; the most frequent first
@@ -61,6 +64,8 @@ def summary_of(records: Iterable[Record], *, gone: int = 0) -> BuildSummary:
         saved_once_linked=saved_once_linked(rows),
         unmeasured=len(rows) - len(sized),
         crashes=sum(one.crashes for one in rows),
+        recalled=sum(one.recalled for one in rows),
+        memory_errors=tuple(Counter(one.memory_error for one in rows if one.memory_error).most_common()),
         reasons=_reasons(rows),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
+from burnish.cc.recalling import Recollection, remembers
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference, Request
 from burnish.cc.rust_trials import Bitcode, RustTrials, forbidding
@@ -19,6 +21,7 @@ from burnish.cc.rust_trials import Bitcode, RustTrials, forbidding
 # A search ends after this many evaluations in a row without a gain: the least number, and the bytes of code
 # for each of them in a large object.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
+DEPENDENCIES = "front.d"  # a rule for make with the files that the front end read
 
 
 def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
@@ -78,12 +81,34 @@ def _improved(
             request = replace(request, patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE))
         guard = build.guard(workspace=workspace)
         try:
-            outcome = _searched(trials_in(guard), request, outcome)
+            outcome = _found(build, job, trials_in(guard), request, outcome)
         except KeptReference as why:
             outcome = replace(outcome, reason=str(why))
         except Exception as error:  # burnish's boundary: its errors never make a build fail
             outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
         return replace(outcome, seconds=clock.now() - start)
+
+
+def _found(
+    build: Build, job: ClangJob, trials: ObjectTrials, request: Request, unsearched: Outcome
+) -> Outcome:
+    """Return the outcome of an earlier build, of its trace for the changed module, or of a search."""
+    recollection = Recollection.of(build, job, trials.guard.workspace / DEPENDENCIES)
+    if not recollection:
+        return _searched(trials, request, unsearched)
+    with recollection.tolerant():
+        if build.effort is None and (known := recollection.same_module(trials.module, unsearched)):
+            return recollection.keep(known, trials.module, trials.reference.read_bytes())
+    outcome = unsearched
+    if build.effort is None and (previous := recollection.previous()):
+        trials.repeat(previous, request)
+        with contextlib.suppress(KeptReference):
+            outcome = trials.compared(unsearched, request.objective)
+    if not outcome.better:
+        outcome = _searched(trials, request, unsearched)
+    with recollection.tolerant():
+        return recollection.keep(outcome, trials.module, trials.reference.read_bytes())
+    return outcome
 
 
 def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> ObjectTrials:
@@ -93,7 +118,8 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
         KeptReference: the front end fails, or for another machine, clang's own passes.
     """
     front = guard.workspace / "front.bc"
-    guard.run(job.front_end(front).command)
+    with_files = job.with_dependencies(guard.workspace / DEPENDENCIES) if remembers(build.options) else job
+    guard.run(with_files.front_end(front).command)
     if not build.is_foreign:
         return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
 

@@ -143,6 +143,11 @@ class ClangJob:
         no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if self.level == "O0" else [])]
         return self.instead(["-emit-llvm-bc", "-emit-llvm-uselists", *no_passes], output)
 
+    def with_dependencies(self, output: Path) -> ClangJob:
+        """Return the job that also writes a rule for make with all files that it reads."""
+        words = ("-dependency-file", str(output), "-MT", "read", "-sys-header-deps")
+        return ClangJob((*self.command[:2], *words, *self.command[2:]))
+
     def clang_bitcode(self, output: Path) -> ClangJob:
         """Return the job that stops after clang's own passes: source to bitcode."""
         return self.instead(["-emit-llvm-bc", "-emit-llvm-uselists"], output)

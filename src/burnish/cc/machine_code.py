@@ -14,8 +14,9 @@ from pathlib import PurePath
 from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import level_of_passes
+from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, KeptReference, Request
-from burnish.cc.searching import Found, find, objective_of
+from burnish.cc.searching import Found, find, keep, objective_of
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
@@ -38,7 +39,6 @@ from burnish.workers.worker import Limits
 LEAST_SECONDS = 0.05  # of a search if no time is left
 PATIENCE = 24  # evaluations; each is a trial at every function
 ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another object"
-BEGIN = "begin(llvm_codegen)"  # the entry of a trace after its passes
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def decide(generated: Generated, request: Request) -> Attempt:
     if not isinstance(found.state, bytes):
         raise KeptReference("no other machine code is smaller", *counts)
     if memory:
-        memory.keep(found.trace, found.cost)
+        keep(memory, found)
     try:
         code = _described(problem, generated, request, found.trace, found.state)
     except KeptReference as error:
@@ -105,12 +105,6 @@ def _described(problem: Problem, generated: Generated, request: Request, trace: 
 def _constant_bytes(code: bytes) -> int:
     sizes = _native.object_sizes(code, True)
     return int(sizes.text_bytes + sizes.read_only_bytes)
-
-
-def split_code(trace: Trace) -> tuple[Trace, Trace]:
-    """Return the entries of a trace for passes, and those for code generation."""
-    at = trace.index(BEGIN) if BEGIN in trace else len(trace)
-    return trace[:at], trace[at + 1 :]
 
 
 def repeat(generated: Generated, level: str, code: Trace) -> bytes:

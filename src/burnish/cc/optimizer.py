@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from burnish.cc.isolation import LOAD
 from burnish.cc.requests import Attempt, KeptReference, Request
-from burnish.cc.searching import Found, budget_of, find, objective_of
+from burnish.cc.searching import Found, budget_of, find, keep, objective_of
 from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
 from burnish.core.guide import Guide, GuideFor
 from burnish.core.program import Program
@@ -127,7 +127,7 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
         clangs=() if answers else task.hints.initial_traces,
     )
     if memory and not request.remembered and isinstance(found.state, tuple):
-        memory.keep(found.trace, found.cost)
+        keep(memory, found)
     return found
 
 

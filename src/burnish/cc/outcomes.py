@@ -10,6 +10,7 @@ from pathlib import Path
 
 from burnish.cc import shares
 from burnish.cc.build_log import Action, Record
+from burnish.cc.command_key import Key
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.isolation import LEAST_STEP_SECONDS, LOAD, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
@@ -81,8 +82,9 @@ class Outcome:
     evaluations: int = 0
     crashes: int = 0  # of the compiler during the search
     seconds: float = 0.0
+    recalled: bool = False  # an earlier build found it; see burnish.cc.kept
 
-    def record(self, output: Path, compiler: str, evict_policy: str) -> Record:
+    def record(self, output: Path, compiler: str, options: DriverOptions) -> Record:
         """Return the outcome's line of the build log; `compiler` is the one that made the first object."""
         before, after = self.before, self.after or self.before
         return Record(
@@ -104,7 +106,9 @@ class Outcome:
             command=self.command,
             crashes=self.crashes,
             saved_in_groups=self.saved_in_groups,
-            evict_policy=evict_policy,
+            evict_policy=options.evict_policy,
+            recalled=self.recalled,
+            memory_error=options.memory_error,
         )
 
     def unused(self, why: str) -> Outcome:
@@ -133,6 +137,8 @@ class Build:
     options: DriverOptions
     optimizer: Optimizer
     workspace: Path
+    key: Key | None = None  # of the command; None: nothing is remembered by it
+    effort: float | None = None  # seconds of all searches for an object that is searched once more
 
     @property
     def is_foreign(self) -> bool:

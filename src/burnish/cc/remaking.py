@@ -6,14 +6,14 @@ import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from burnish.cc.build_log import Record
 from burnish.cc.jobs import ClangJob, make_plan
 from burnish.cc.linked import Linked, read_linked
 from burnish.cc.object_trials import in_groups
 from burnish.cc.outcomes import level_of_passes
+from burnish.cc.repeating import replayed, split_code
 from burnish.core.errors import BurnishError, InputError
 from burnish.llvm.toolchain import find_tool
 
@@ -34,7 +34,7 @@ def remake(record: Record, change: Change, output: Path) -> None:
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
-    from burnish.cc.machine_code import Generated, repeat, split_code  # a slow import
+    from burnish.cc.machine_code import Generated, repeat  # a slow import
 
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
     _run(job.front_end(front), record)
@@ -69,25 +69,10 @@ def compilation(record: Record) -> ClangJob:
 
 
 def _replayed(bitcode: bytes, record: Record, trace: tuple[str, ...]) -> bytes:
-    from burnish.core.program import Program
-    from burnish.tasks.llvm_inlining.inlined import open_answered, split_answers
-    from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
-    from burnish.workers.sandbox import Sandbox
-
-    options = Options(level=level_of_passes(record.level))
-    answers, passes = split_answers(trace)
-    opener = partial(open_answered, options=options, answers=answers) if answers else make_task(options).open
-    session = Sandbox(opener, Program(PurePath(record.source).name, LANGUAGE, bitcode))
     try:
-        session.replay(passes)
-        session.verify()
-        content = session.observe("bitcode")
+        return replayed(bitcode, record.source, level_of_passes(record.level), trace)
     except BurnishError as error:
         raise InputError(f"{record.source}: its passes cannot be repeated: {error}") from None
-    finally:
-        session.shutdown()
-    assert isinstance(content, bytes)
-    return content
 
 
 def _run(job: ClangJob, record: Record) -> None:

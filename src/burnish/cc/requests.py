@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from burnish.cc.file_budget import CODE_SHARE, DEFAULT, FileBudget
 from burnish.core.clock import PROCESSORS, Clock
+from burnish.files import default_cache
 
 if TYPE_CHECKING:
     from burnish.llvm.modules.origin import CallCosts
@@ -18,6 +19,11 @@ DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the longest expected run time, in units of clang's own
 STACK_LIMIT = 1.5  # the same for the stack of a call, on other machines: those without memory to spare
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
+
+
+def default_memory() -> Path:
+    """Return the memory that all builds of a user share."""
+    return default_cache() / "cc.memory"
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,15 @@ class DriverOptions:
     inline_policy: str | None = None  # file of a policy for LLVM's inliner; None: LLVM's heuristic
     evict_policy: str = ""  # file of a policy for the register allocator's evictions; "": LLVM's heuristic
     decides_code: bool = True  # search code generation, too; False: clang's is used
-    memory: Path | None = None  # see burnish.search.memory
+    memory: Path | None = None  # see burnish.cc.kept and burnish.search.memory
+    remembers: bool = True  # False: not even in the memory of all builds
+    memory_error: str = ""  # why the memory of all builds cannot be used
     seed: int = 0
     log: Path | None = None  # None: the user's build log
     whole_program: bool = False  # see burnish.cc.link
     gnu: Path | None = None  # the user's GNU compiler; None: clang
     clang: Path | None = None  # the user's clang; None: burnish's
+    words: tuple[str, ...] = ()  # the options that objects depend on, as the user gave them
     compiled: Compiled | None = None  # None: clang, or the user's compiler, has not run yet
     caller: int | None = None  # the launcher's process, which the build started; None: this one
 

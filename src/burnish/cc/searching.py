@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from burnish.cc.requests import KeptReference, Request
-from burnish.core.errors import CompilerCrash
+from burnish.cc.requests import KeptReference, Request, default_memory
+from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.guide import Guide, GuideFor, in_order
 from burnish.core.session import Session
 from burnish.core.trace import Trace
@@ -87,6 +87,19 @@ def find(
     observer = Observer(lambda progress: crashes.append(progress.crashes), finish)
     found = run(method, problem, budget, seed=request.options.seed, guide_for=guide_for, observer=observer)
     return Found(found.cost, found.trace, found.evaluations, crashes[-1], states[0] if states else None)
+
+
+def keep(memory: Memory, found: Found[T]) -> None:
+    """Store the result of a search.
+
+    Raises:
+        InputError: a memory that the user chose cannot be written.
+    """
+    try:
+        memory.keep(found.trace, found.cost)
+    except InputError:
+        if memory.path != default_memory():
+            raise
 
 
 def budget_of(request: Request, least_seconds: float) -> Budget:

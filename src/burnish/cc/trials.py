@@ -10,10 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from burnish.cc.isolation import Guard
+from burnish.cc.repeating import BEGIN, replayed, split_code
 from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.core.errors import BurnishError
+from burnish.core.trace import Trace
+
+if TYPE_CHECKING:
+    from burnish.cc.machine_code import Generated
 
 
 class Trials(ABC):
@@ -65,19 +71,40 @@ class Trials(ABC):
             def decide() -> Attempt:
                 from burnish.cc import machine_code  # loads LLVM, so only in this process
 
-                of_clang = machine_code.Generated(
-                    module.bitcode,
-                    self.module,
-                    reference,
-                    self.command,
-                    self.own,
-                    module.calls,
-                    request.options.evict_policy,
-                )
-                return machine_code.decide(of_clang, forked)
+                return machine_code.decide(self._generated(module, reference, request), forked)
 
             found = self._searched(decide)
             self.take(replace(found, trace=(*module.trace, *found.trace)))
+
+    def repeat(self, trace: Trace, request: Request) -> None:
+        """Take the result of an earlier trace, without a search; entries that do not apply are skipped."""
+        passes, code = split_code(trace)
+
+        def passed() -> Attempt:
+            again = replayed(self.module, request.name, request.level, passes, skip_illegal=True)
+            return self.finished(Attempt(again, passes, 0))
+
+        with self.trying():
+            if passes:
+                self.take(self.guard.step(passed))
+            if not code:
+                return
+            module, reference = self.generated()
+
+            def coded() -> bytes:
+                from burnish.cc import machine_code  # loads LLVM, so only in this process
+
+                return machine_code.repeat(self._generated(module, reference, request), request.level, code)
+
+            if (made := self.guard.step(coded)) != reference:
+                self.take(replace(module, trace=(*module.trace, BEGIN, *code), code=made))
+
+    def _generated(self, module: Attempt, reference: bytes, request: Request) -> Generated:
+        """Return a module and the compiler's object of it, for code generation; loads LLVM."""
+        from burnish.cc.machine_code import Generated
+
+        policy = request.options.evict_policy
+        return Generated(module.bitcode, self.module, reference, self.command, self.own, module.calls, policy)
 
     @contextmanager
     def trying(self) -> Iterator[None]:

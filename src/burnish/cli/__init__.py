@@ -28,6 +28,7 @@ COMMANDS = {
     "link": "link a whole program as one module",
     "export": "a trained policy as ONNX or as a C header",
     "serve-inliner": "answer unmodified compilers' inliners and register allocators by policies",
+    "improve": "search on for the objects of the last builds, in the background",
     "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
     "explore": "watch a compiler work on a program, in the browser",
@@ -44,7 +45,7 @@ COMMANDS = {
 }
 
 ROOMS = {
-    **dict.fromkeys(("link", "report"), "burnish.cc.commands"),
+    **dict.fromkeys(("improve", "link", "report"), "burnish.cc.commands"),
     **dict.fromkeys(
         ("corpus", "inliner", "registers", "demo", "check-system", "targets", "export", "serve-inliner"),
         "burnish.cli.llvm",

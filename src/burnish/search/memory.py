@@ -80,7 +80,7 @@ class Memory:
         Raises:
             InputError: as above.
         """
-        with self._database() as database:
+        with opened(self.path, _SCHEMA) as database:
             row = database.execute(
                 "SELECT trace, cost FROM programs WHERE kind = ? AND digest = ?",
                 (self._kind, self.program.key),
@@ -95,7 +95,7 @@ class Memory:
         """
         different = set(identities.values())
         wanted = json.dumps(sorted(different))
-        with self._database() as database:
+        with opened(self.path, _SCHEMA) as database:
             same = database.execute(
                 "SELECT trace FROM programs WHERE kind = ? AND digest = ?", (self._kind, self.program.key)
             ).fetchall()
@@ -120,7 +120,7 @@ class Memory:
         """
         whole, suffixes = _apart(trace)
         sites = self._identities.items()
-        with self._database() as database:
+        with opened(self.path, _SCHEMA) as database:
             database.execute("BEGIN IMMEDIATE")
             key = (self._kind, self.program.key)
             known = database.execute(
@@ -141,18 +141,6 @@ class Memory:
         """The key of comparable results: task, objective and options as JSON."""
         return json.dumps([self.task.id, self.objective, self.task.options], sort_keys=True)
 
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=PATIENCE_SECONDS)) as database:
-                database.execute("PRAGMA foreign_keys = ON")
-                database.executescript(_SCHEMA)
-                with database:
-                    yield database
-        except sqlite3.Error as error:
-            expected = "expected a file that burnish made, or a new one"
-            raise InputError(f"{self.path}: {error}; {expected}") from None
-
     def _at_sites(
         self, database: sqlite3.Connection, number: int, whole: str, identities: Mapping[str, str]
     ) -> Trace:
@@ -170,6 +158,24 @@ class Memory:
             for site, value in identities.items()
             for action in json.loads(suffixes.get(value, "[]"))
         )
+
+
+@contextmanager
+def opened(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
+    """Yield the database in a file, with the tables of a schema; at the end, commit or undo.
+
+    Raises:
+        InputError: the file is not such a database, or cannot be written; its cause is SQLite's error.
+    """
+    try:
+        with closing(sqlite3.connect(path, timeout=PATIENCE_SECONDS)) as database:
+            database.execute("PRAGMA foreign_keys = ON")
+            database.executescript(schema)
+            with database:
+                yield database
+    except sqlite3.Error as error:
+        expected = "expected a file that burnish made, or a new one"
+        raise InputError(f"{path}: {error}; {expected}") from error
 
 
 def first_of(traces: list[Trace], others: InitialTraces) -> InitialTraces:

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import replace
 
 from burnish.cc.link.function_variants import by_level
-from burnish.cc.machine_code import BEGIN
+from burnish.cc.repeating import BEGIN
 from burnish.llvm.modules.session import open_session
 from tests.cc.link.conftest import Builds
 from tests.sources import DATA, program

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.cc import processes
+from burnish.cc.command_key import Key
 from burnish.cc.file_budget import DEFAULT, FileBudget
 from burnish.cc.jobs import ClangJobs, make_plan
 from burnish.cc.requests import (
@@ -23,6 +24,7 @@ from burnish.cc.requests import (
     KeptReference,
     Optimizer,
     Request,
+    default_memory,
 )
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import BurnishError, InputError, UnknownName
@@ -62,8 +64,10 @@ burnish's options come first; what follows the first other argument (or --) is c
   --evict-policy F   a policy of evictions for LLVM's register allocator, in the functions where that pays
   --code-generation  searched (default): in long budgets, passes that functions skip and the order of register
                      allocation are searched, too, where burnish's back end writes what clang's does; or clang
-  --remember FILE    begin with what earlier searches found for these functions, in this file or another,
-                     and add what this one finds; objects then depend on it (absolute path, as for --report)
+  --remember FILE    the memory of earlier builds, or none: an unchanged file gets its object without a
+                     search, a changed one gets what was found before, and a search begins with known
+                     functions; an absolute path, as for --report (default, but for budgets in evaluations:
+                     {memory}, which all builds share)
   --seed N           of the search (default 0)
   --whole-program    one module of all units that a program or shared library is linked of, in the place of
                      their objects: compile and link with it; the budget is that of all its units, at the link
@@ -99,7 +103,9 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
             libraries = (
                 said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
             )
-            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=libraries))
+            sys.stdout.write(
+                HELP.format(name=name, clang=clang, libraries=libraries, memory=default_memory())
+            )
             return 0
         return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
     except BurnishError as error:
@@ -119,6 +125,9 @@ def compile_and_improve(
         MissingTool: there is no clang.
         InputError: the user's clang is newer than burnish's LLVM.
     """
+    options, key = _remembering(options), Key(tuple(arguments), options, cxx)
+    if options.compiled and _recalled(replace(key, options=options)):
+        return 0
     compiler = options.gnu or options.clang or find_tool("clang++" if cxx else "clang")
     plan = make_plan(compiler, arguments) if not options.gnu else _gnu_plan(options, arguments)
     if plan and options.clang:
@@ -145,10 +154,31 @@ def compile_and_improve(
                 written = {path for path in before if processes.stamp(path) not in (None, before[path])}
                 compiled = Compiled(ended - start, ended, frozenset(written))
             if plan and compiled and code == 0:
-                _improve(plan, compiled, options, optimizer)
+                _improve(plan, compiled, options, optimizer, key)
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)
+
+
+def _remembering(options: DriverOptions) -> DriverOptions:
+    """Return the options, without the memory of all builds if it cannot be used."""
+    if not options.memory:
+        return options
+    from burnish.cc.kept import checked  # most commands compile nothing
+
+    return checked(options)
+
+
+def _recalled(key: Key) -> bool:
+    """Replace the object that clang wrote by an earlier build's, and log it; return whether there is one."""
+    from burnish.cc.recalling import unchanged
+
+    with contextlib.suppress(InputError, OSError):  # the object is searched, then
+        if found := unchanged(key):
+            outcome, output, compiler = found
+            log_outcomes(compiler, key.options, [(outcome, output)])
+            return True
+    return False
 
 
 def _cross(plan: ClangJobs, arguments: Sequence[str], options: DriverOptions, optimizer: Optimizer) -> int:
@@ -194,7 +224,9 @@ def _check_version(clang: Path, version: str) -> None:
         )
 
 
-def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
+def _improve(
+    plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer, key: Key
+) -> None:
     """Run the steps after clang, and log their outcomes; errors of the disk or the log are ignored."""
     import tempfile  # most commands do not need these
 
@@ -205,7 +237,7 @@ def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimi
     else:
         from burnish.cc.objects import outcomes_of
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        build = Build(plan, compiled, options, optimizer, Path(workspace))
+        build = Build(plan, compiled, options, optimizer, Path(workspace), key)
         _log(plan, options, outcomes_of(build))
 
 
@@ -219,7 +251,7 @@ def log_outcomes(compiler: str, options: DriverOptions, outcomes: Iterable[tuple
     from burnish.cc import build_log
 
     for outcome, output in outcomes:
-        record = outcome.record(output, compiler, options.evict_policy)
+        record = outcome.record(output, compiler, options)
         with contextlib.suppress(OSError):
             build_log.append(options.log or build_log.default_log(), record)
 
@@ -265,8 +297,14 @@ def parse(
                 raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
             value = rest.pop(0)
         options = readers[name](options, value)
+        if name not in _OF_A_BUILD:
+            options = replace(options, words=(*options.words, f"{name}={value}"))
+    if options.remembers and not options.memory and options.budget.evaluations is None:
+        options = replace(options, memory=default_memory())
     if options.budget.remembered and not options.memory:
-        raise InputError("--budget remembered needs --remember FILE, where something is remembered")
+        raise InputError(
+            "--budget remembered needs a memory: --remember FILE, or all builds' without the option"
+        )
     if options.build_seconds is not None and options.budget != DEFAULT:
         raise InputError("--budget and --build-budget: expected only one of them")
     return options, rest
@@ -331,6 +369,8 @@ def _seed(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _remember(options: DriverOptions, value: str) -> DriverOptions:
+    if value == "none":
+        return replace(options, memory=None, remembers=False)
     if not (folder := Path(value).absolute().parent).is_dir():
         raise InputError(f"--remember {value}: its folder does not exist; make it first: mkdir -p {folder}")
     return replace(options, memory=Path(value).absolute())
@@ -381,6 +421,17 @@ _OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
     "--libraries": lambda options, _: options,  # for --help
     "--caller": lambda options, value: replace(options, caller=int(value)),
 }
+# Options that the key of an object does not have; see burnish.cc.command_key.
+_OF_A_BUILD = (
+    "--compiled",
+    "--written",
+    "--caller",
+    "--libraries",
+    "--report",
+    "--remember",
+    "--budget",
+    "--build-budget",
+)
 KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
 """The options for users; native/launcher/misspelled.cpp has the same list."""
 

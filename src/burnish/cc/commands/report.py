@@ -121,6 +121,7 @@ def _as_json(summary: BuildSummary) -> dict[str, object]:
         "gone": summary.gone,
         "unmeasured": summary.unmeasured,
         "crashes": summary.crashes,
+        "recalled": summary.recalled,
         "loaded_bytes_before": summary.loaded_bytes_before,
         "loaded_bytes": summary.loaded_bytes,
         "change_percent": change_percent(summary.loaded_bytes_before, summary.loaded_bytes),
@@ -143,6 +144,10 @@ def _print(summary: BuildSummary, directory: Path, form: TableForm, *, reasons: 
         form.note(f"{count:4} {why}")
     if summary.reasons:
         form.note("     --files REASON lists the files of a reason")
+    if summary.recalled:
+        form.note(f"{summary.recalled:4} as an earlier build found them, without a search")
+    for why, count in summary.memory_errors:
+        form.note(f"{count:4} of which nothing is remembered: {why}")
     if summary.unmeasured:
         form.note(
             f"{summary.unmeasured:4} without a size: these are not objects, or temporary objects "

@@ -1,0 +1,67 @@
+"""The key of a compilation: its command and the options of burnish that its object depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from burnish import __version__
+from burnish.cc.file_budget import DEFAULT
+from burnish.cc.requests import DriverOptions
+
+# Options of a command that do not change its object; those of the first line have a value in the next word.
+_OF_FILES = ("-o", "-MF", "-MT", "-MQ", "-MJ")
+_OF_OUTPUT = re.compile(r"-o.+|-M(?:M?D|P|G)|-M[FTQ].+|-Wp,-M.*|-f(?:no-)?(?:color|caret)-diagnostics.*")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A compilation: the command that names it, and the options of burnish that its result depends on."""
+
+    arguments: tuple[str, ...]  # of the compiler
+    options: DriverOptions
+    cxx: bool = False
+
+    @property
+    def name(self) -> str:
+        """The digest of the command, but for the names of its outputs, and of the options."""
+        chosen = replace(
+            self.options,
+            compiled=None,
+            caller=None,
+            log=None,
+            memory=None,
+            memory_error="",
+            words=(),
+            budget=DEFAULT,
+            build_seconds=None,
+        )
+        return digest(repr((__version__, self.cxx, chosen, _without_outputs(self.arguments))).encode())
+
+    def of_object(self, reference: bytes) -> str:
+        """Return the key of the command with the object that the compiler made."""
+        return digest(self.name.encode(), reference)
+
+    def of_module(self, bitcode: bytes) -> str:
+        """Return the key of the front end's module."""
+        return digest(self.name.encode(), b"module", bitcode)
+
+
+def digest(*parts: bytes) -> str:
+    """Return 32 hexadecimal digits of BLAKE2b over parts and their lengths."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
+
+
+def _without_outputs(arguments: Sequence[str]) -> list[str]:
+    kept, words = [], iter(arguments)
+    for word in words:
+        if word in _OF_FILES:
+            next(words, None)
+        elif not _OF_OUTPUT.fullmatch(word):
+            kept.append(word)
+    return kept

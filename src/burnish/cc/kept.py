@@ -1,0 +1,305 @@
+"""Objects of earlier builds, in a SQLite file: an unchanged file gets its object without a search.
+
+Two keys lead to an object. One is the command, the compiler's own object and the content of each file that
+the front end read: if all are equal, nothing is compiled once more. The other one is the front end's module:
+with another comment in a header, only the front end runs again. burnish.search.memory has more tables in the
+same file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+import sys
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from burnish.cc.command_key import digest
+from burnish.cc.outcomes import Outcome, Sizes
+from burnish.cc.requests import DriverOptions, default_memory
+from burnish.core.errors import InputError
+from burnish.search.memory import opened
+
+MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
+DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
+
+# Another form of these tables needs other names.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+    key TEXT PRIMARY KEY, cost INTEGER, effort REAL, found TEXT, content BLOB, used REAL);
+CREATE TABLE IF NOT EXISTS sources (
+    key TEXT, contents TEXT, files TEXT, name TEXT, object TEXT REFERENCES objects ON DELETE CASCADE,
+    compilation TEXT, reference BLOB, used REAL, PRIMARY KEY (key, contents));
+CREATE INDEX IF NOT EXISTS by_name ON sources (name);
+CREATE INDEX IF NOT EXISTS by_object ON sources (object);
+"""
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A compilation that made an object, as it can be searched once more."""
+
+    source: str
+    level: str
+    command: tuple[str, ...]  # of clang -cc1
+    before: Sizes | None  # of the compiler's object
+    compiler: str  # with its version
+    is_gnu: bool
+    compiler_seconds: float  # processor time
+    directory: str
+    arguments: tuple[str, ...]  # of the compiler
+    options: tuple[str, ...]  # of burnish
+    cxx: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Compilation:
+        """Parse the JSON of the fields."""
+        fields = json.loads(text)
+        lists = {name: tuple(fields[name]) for name in ("command", "arguments", "options")}
+        before = fields["before"] and Sizes(**fields["before"])
+        return cls(**(fields | lists | {"before": before}))
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A compilation in the memory, with the object that is kept for it."""
+
+    compilation: Compilation
+    key: str  # of the command with the compiler's object
+    contents: str  # of the files, as contents_of gives it
+    files: tuple[str, ...]
+    effort: float  # processor time of searches so far, in seconds
+    cost: int  # bytes of the object, or of the compiler's
+
+    @property
+    def multiple(self) -> float:
+        """The search so far, in units of the compiler's own time."""
+        return self.effort / max(self.compilation.compiler_seconds, 1e-3)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What earlier searches found for one module.
+
+    Attributes:
+        key: See Key.of_module.
+        effort: The processor time that searches had, in seconds.
+        found: The fields of an Outcome: reason, trace, saved_in_groups, after.
+        content: The object; None if nothing smaller than the compiler's was found.
+    """
+
+    key: str
+    effort: float
+    found: dict[str, Any]
+    content: bytes | None
+
+    def outcome(self, unsearched: Outcome) -> Outcome:
+        """Return the outcome with this object."""
+        told = replace(unsearched, recalled=True, reason=self.found["reason"])
+        if self.content is None:
+            return told
+        trace, groups = tuple(self.found["trace"]), self.found["saved_in_groups"]
+        after = Sizes(**self.found["after"])
+        return replace(told, action="optimized", after=after, trace=trace, saved_in_groups=groups)
+
+
+@dataclass(frozen=True)
+class ObjectMemory:
+    """The objects in one file; processes may share it."""
+
+    path: Path
+
+    def unchanged(self, key: str) -> tuple[Kept, Compilation] | None:
+        """Return what is known for a key of `Key.of_object`, if all files that were read are unchanged.
+
+        Returns:
+            The object and its compilation.
+        """
+        with self._database() as database:
+            rows = database.execute(
+                "SELECT contents, files, object, compilation FROM sources WHERE key = ? ORDER BY used DESC",
+                (key,),
+            ).fetchall()
+            for contents, files, module, compilation in rows:
+                if contents == contents_of(json.loads(files)) and (kept := self._kept(database, module)):
+                    return kept, Compilation.parse(compilation)
+        return None
+
+    def same_module(self, key: str) -> Kept | None:
+        """Return what is known for a key of `Key.of_module`."""
+        with self._database() as database:
+            return self._kept(database, key)
+
+    def previous(self, name: str) -> tuple[str, ...]:
+        """Return the trace of a command's latest object, whatever its files contained; () without one."""
+        with self._database() as database:
+            row = database.execute(
+                "SELECT found FROM sources JOIN objects ON object = objects.key"
+                " WHERE name = ? AND content IS NOT NULL"
+                " ORDER BY sources.used DESC, sources.rowid DESC LIMIT 1",
+                (name,),
+            ).fetchone()
+        return tuple(json.loads(row[0])["trace"]) if row else ()
+
+    def keep(self, kept: Kept, cost: int) -> Kept:
+        """Store an object, or add its effort to a stored one that is at least as small; return the better."""
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
+            row = database.execute("SELECT cost FROM objects WHERE key = ?", (kept.key,)).fetchone()
+            known = self._kept(database, kept.key)
+            if known and row[0] <= cost:
+                database.execute(
+                    "UPDATE objects SET effort = MAX(effort, ?) WHERE key = ?", (kept.effort, kept.key)
+                )
+                return replace(known, effort=max(known.effort, kept.effort))
+            content = kept.content and zlib.compress(kept.content, 1)
+            values = (kept.key, cost, kept.effort, json.dumps(kept.found), content, time.time())
+            # not REPLACE, which would delete the sources, too
+            database.execute(
+                "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE"
+                " SET cost = excluded.cost, effort = MAX(effort, excluded.effort), found = excluded.found,"
+                " content = excluded.content",
+                values,
+            )
+            _limit(database)
+        return kept
+
+    def keep_source(
+        self,
+        key: str,
+        name: str,
+        module: str,
+        files: Sequence[str],
+        compilation: Compilation,
+        reference: bytes,
+    ) -> None:
+        """Store the way from a command to an object that is kept.
+
+        Args:
+            key: Of `Key.of_object`.
+            name: Of the command; see Key.
+            module: Of `Key.of_module`.
+            files: All files that the front end read, as it named them.
+            compilation: The compilation.
+            reference: The compiler's object.
+        """
+        if (contents := contents_of(files)) is None:
+            return
+        row = (key, contents, json.dumps(files), name, module, json.dumps(asdict(compilation)))
+        with self._database() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, zlib.compress(reference, 1), time.time()),
+            )
+
+    def compilations(self, directory: Path) -> list[Remembered]:
+        """Return the latest compilation of each command that ran at or below a directory."""
+        with self._database() as database:
+            rows = database.execute(
+                "SELECT sources.key, contents, files, name, compilation, effort, cost FROM sources"
+                " JOIN objects ON object = objects.key ORDER BY sources.used, sources.rowid"
+            ).fetchall()
+        latest: dict[str, Remembered] = {}
+        for key, contents, files, name, text, effort, cost in rows:
+            compilation = Compilation.parse(text)
+            if Path(compilation.directory).is_relative_to(directory):
+                read = tuple(json.loads(files))
+                latest[name] = Remembered(compilation, key, contents, read, effort, cost)
+        return list(latest.values())
+
+    def reference(self, key: str, contents: str) -> bytes:
+        """Return the compiler's object of a compilation.
+
+        Raises:
+            InputError: the memory does not have it any more.
+        """
+        with self._database() as database:
+            row = database.execute(
+                "SELECT reference FROM sources WHERE key = ? AND contents = ?", (key, contents)
+            ).fetchone()
+        if not row:
+            raise InputError(f"{self.path}: a build has changed it: improve once more")
+        return zlib.decompress(row[0])
+
+    def _kept(self, database: sqlite3.Connection, key: str) -> Kept | None:
+        row = database.execute(
+            "SELECT effort, found, content, used FROM objects WHERE key = ?", (key,)
+        ).fetchone()
+        if not row:
+            return None
+        effort, found, content, used = row
+        if used < (now := time.time()) - DAY_SECONDS:
+            database.execute("UPDATE objects SET used = ? WHERE key = ?", (now, key))
+        return Kept(key, effort, json.loads(found), zlib.decompress(content) if content else None)
+
+    @contextlib.contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        with opened(self.path, _SCHEMA) as database:
+            yield database
+
+
+def checked(options: DriverOptions) -> DriverOptions:
+    """Return the options, without the memory of all builds if it cannot be used, and with the reason.
+
+    A broken one is put aside, with a line on standard error, and a new one begins.
+    """
+    memory = options.memory
+    if not memory or memory != default_memory():
+        return options
+    for _ in range(2):
+        try:
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            with opened(memory, _SCHEMA) as database:
+                database.execute("BEGIN IMMEDIATE")
+            return options
+        except (InputError, OSError) as error:
+            why = str(error)
+            if not isinstance(error.__cause__, sqlite3.DatabaseError) or isinstance(
+                error.__cause__, sqlite3.OperationalError
+            ):  # a full disk, a lock, no permission
+                break
+        broken = memory.with_suffix(".broken")
+        with contextlib.suppress(OSError):
+            memory.replace(broken)
+            sys.stderr.write(f"burnish: {memory} is broken; it is now {broken.name}, and a new one begins\n")
+    return replace(options, memory=None, memory_error=why)
+
+
+def contents_of(files: Iterable[str]) -> str | None:
+    """Return the digest of the contents of files; None if one cannot be read."""
+    try:
+        return digest(*(Path(name).read_bytes() for name in files))
+    except OSError:
+        return None
+
+
+def parse_dependencies(text: str) -> list[str]:
+    """Return the files after the target of a rule for make, as clang's -dependency-file writes it.
+
+    The format does not tell all names with a backslash apart; such a file will not be found, then.
+    """
+    _, _, names = text.replace("\\\n", " ").partition(":")
+    words = re.findall(r"(?:\\.|[^\s\\])+", names)
+    return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words]
+
+
+def _limit(database: sqlite3.Connection) -> None:
+    """Delete what was not used for the longest time if the file is too large."""
+    size, pages, free = (
+        database.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_size", "page_count", "freelist_count")
+    )
+    if size * (pages - free) <= MOST_BYTES:
+        return
+    for table, age in (("objects", "used"), ("programs", "id")):
+        with contextlib.suppress(sqlite3.OperationalError):  # there is no such table yet
+            database.execute(
+                f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} ORDER BY {age}"
+                f" LIMIT (SELECT COUNT(*) / 4 FROM {table}))"
+            )

@@ -1,0 +1,186 @@
+"""What a build remembers of one compilation, and what it keeps of it for later builds."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from burnish.cc.command_key import Key
+from burnish.cc.file_budget import DEFAULT
+from burnish.cc.jobs import ClangJob
+from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
+from burnish.cc.outcomes import Build, Outcome
+from burnish.cc.requests import DriverOptions, default_memory
+from burnish.core.errors import InputError
+from burnish.core.trace import Trace
+from burnish.files import write_atomically
+
+ENOUGH = 0.5  # of the effort that is asked for: clang's time, its unit, differs from run to run
+
+
+@dataclass(frozen=True)
+class Recollection:
+    """One compilation, and what its build remembers of it.
+
+    Attributes:
+        memory: The objects of all builds.
+        key: Of the compilation.
+        build: Its build.
+        job: Its job.
+        dependencies: The rule for make with all files that the front end read; it may be missing.
+    """
+
+    memory: ObjectMemory
+    key: Key
+    build: Build
+    job: ClangJob
+    dependencies: Path
+
+    @classmethod
+    def of(cls, build: Build, job: ClangJob, dependencies: Path) -> Recollection | None:
+        """Return a compilation's; None if its build remembers no objects.
+
+        Args:
+            build: The build.
+            job: The compilation.
+            dependencies: The rule for make that the front end will have written.
+        """
+        options = build.options
+        if not remembers(options):
+            return None
+        assert options.memory
+        key = build.key or Key(job.command, options)
+        key = replace(key, arguments=(*key.arguments, job.source))
+        return cls(ObjectMemory(options.memory), key, build, job, dependencies)
+
+    def same_module(self, bitcode: bytes, unsearched: Outcome) -> Outcome | None:
+        """Return the outcome of an earlier build for the front end's module; None if it is unknown."""
+        kept = self.memory.same_module(self.key.of_module(bitcode))
+        if not kept or kept.effort < ENOUGH * needed(self.build.options, self.build.clang_seconds):
+            return None
+        return self._written(kept, unsearched)
+
+    @contextlib.contextmanager
+    def tolerant(self) -> Iterator[None]:
+        """Ignore errors of the memory of all builds, which the user did not ask for by name."""
+        try:
+            yield
+        except (InputError, OSError):
+            if self.memory.path != default_memory():
+                raise
+
+    def _written(self, kept: Kept, unsearched: Outcome) -> Outcome:
+        outcome = kept.outcome(unsearched)
+        if kept.content is None:
+            return outcome
+        better = self.dependencies.with_name("kept.o")
+        better.write_bytes(kept.content)
+        return replace(outcome, better=better)
+
+    def previous(self) -> Trace:
+        """Return the trace of the object that the command's files had before they were changed.
+
+        With a budget that the user chose, it is () because that budget is for a search.
+        """
+        options = self.build.options
+        if options.build_seconds is not None or not (options.budget.remembered or options.budget == DEFAULT):
+            return ()
+        return self.memory.previous(self.key.name)
+
+    def keep(self, outcome: Outcome, bitcode: bytes, reference: bytes) -> Outcome:
+        """Store an outcome; return the better one of it and the one that is stored already.
+
+        Raises:
+            InputError: the memory cannot be written.
+        """
+        found = {
+            "reason": outcome.reason,
+            "trace": outcome.trace,
+            "saved_in_groups": dict(outcome.saved_in_groups),
+            "after": asdict(outcome.after) if outcome.after else None,
+        }
+        content = outcome.better.read_bytes() if outcome.better else None
+        effort = self.build.effort
+        if effort is None:
+            effort = needed(self.build.options, self.build.clang_seconds)
+        module = self.key.of_module(bitcode)
+        better = self.memory.keep(
+            Kept(module, effort, found, content), _cost(outcome, self.build.options.objective)
+        )
+        if self.dependencies.is_file():
+            files = parse_dependencies(self.dependencies.read_text(errors="surrogateescape"))
+            compilation = Compilation(
+                outcome.source,
+                outcome.level,
+                outcome.command,
+                outcome.before,
+                self.build.plan.compiler,
+                bool(self.build.plan.gnu),
+                self.build.clang_seconds,
+                str(Path.cwd()),
+                (self.build.key or self.key).arguments,
+                self.key.options.words,
+                self.key.cxx,
+            )
+            sole = self.build.key if len(self.build.plan.compilations) == 1 else None
+            key = sole or self.key
+            self.memory.keep_source(
+                key.of_object(reference), self.key.name, module, files, compilation, reference
+            )
+        if better.content == content:
+            return outcome
+        return self._written(better, outcome)
+
+
+def remembers(options: DriverOptions) -> bool:
+    """Return whether a build remembers objects: with budgets in time, for objectives in bytes of objects."""
+    return bool(
+        options.memory
+        and options.budget.evaluations is None
+        and options.objective != "ir-instructions"
+        and not options.whole_program
+    )
+
+
+def needed(options: DriverOptions, clang_seconds: float) -> float:
+    """Return the seconds of search that a budget asks for at most; 0 if any earlier search is enough."""
+    if options.budget.remembered or options.build_seconds is not None:
+        return 0.0
+    return options.budget.longest_seconds(clang_seconds)
+
+
+def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
+    """Replace the object that clang wrote by an earlier build's, if no file has changed since.
+
+    Returns:
+        The outcome, the object and the compiler; None if there is no such object, or more than one.
+
+    Raises:
+        InputError: the memory cannot be read, or the object cannot be replaced.
+    """
+    options, compiled = key.options, key.options.compiled
+    if not compiled or len(compiled.written) != 1 or not remembers(options):
+        return None
+    assert options.memory
+    start = compiled.clock.now()
+    (output,) = compiled.written
+    known = ObjectMemory(options.memory).unchanged(key.of_object(output.read_bytes()))
+    if not known:
+        return None
+    kept, found = known
+    if kept.effort < ENOUGH * needed(options, compiled.clang_seconds):
+        return None
+    outcome = Outcome(found.source, found.level, found.command, before=found.before)
+    if kept.content is not None:
+        write_atomically(output, kept.content)
+    outcome = kept.outcome(outcome)
+    return replace(outcome, seconds=compiled.clock.now() - start), output, found.compiler
+
+
+def _cost(outcome: Outcome, objective: str | None) -> int:
+    sizes = outcome.after or outcome.before
+    if not sizes:
+        return 0
+    return sizes.text_bytes if objective == "text-bytes" else sizes.loaded_bytes
