@@ -53,7 +53,8 @@ Budget parse(const std::string &text) {
 } // namespace
 
 void Budgets::read(std::string_view option, const std::string &value) {
-  remembers |= option == "--remember";
+  if (option == "--remember")
+    remembers = value != "none";
   if (option != "--budget" && option != "--build-budget")
     return;
   auto budget = parse(value);
@@ -80,7 +81,7 @@ std::string Budgets::error() const {
   if (!first_error.empty())
     return first_error;
   if (remembered && !remembers)
-    return "--budget remembered needs --remember FILE, where something is remembered";
+    return "--budget remembered: expected a memory, not --remember none";
   if (of_build && other)
     return "--budget and --build-budget: expected only one of them";
   return "";

@@ -15,7 +15,7 @@ public:
 
 private:
   std::string first_error;
-  bool remembers = false, remembered = false, other = false, of_build = false;
+  bool remembers = true, remembered = false, other = false, of_build = false;
 };
 
 } // namespace burnish

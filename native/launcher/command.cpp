@@ -14,7 +14,8 @@ namespace {
 // burnish.cc.commands.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
                                         "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy", "--evict-policy",
-                                        "--code-generation", "--clang", "--stack-limit", "--ram-limit"};
+                                        "--code-generation", "--clang", "--stack-limit", "--ram-limit",
+                                        "--lock"};
 
 // clang's options whose value is the next word (clang/Options/Options.td), as far as builds use them. One that is
 // missing makes its value look like an input, which is no source.

@@ -12,7 +12,7 @@ constexpr std::string_view OPTIONS[] = {
     "--objective",     "--budget",       "--build-budget", "--search",        "--policy",
     "--remember",      "--seed",         "--report",       "--help",          "--speed-limit",
     "--inline-policy", "--evict-policy", "--alone",        "--whole-program", "--code-generation",
-    "--clang",         "--stack-limit",  "--ram-limit"};
+    "--clang",         "--stack-limit",  "--ram-limit",    "--lock"};
 
 // How many letters are to be changed, added, removed or swapped with the next: optimal string alignment.
 size_t edits(std::string_view one, std::string_view other) {

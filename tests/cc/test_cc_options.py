@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from burnish.cc.commands import cc
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.requests import DriverOptions
+from burnish.cc.requests import DriverOptions, default_memory
 from burnish.core.errors import InputError
+
+
+def options_of(objective: str | None = None, **others: Any) -> DriverOptions:
+    """Return options with the memory of all builds."""
+    return DriverOptions(objective, memory=default_memory(), **others)
 
 
 def test_clangs_arguments_start_at_the_first_that_is_not_burnishs() -> None:
     assert cc.parse(["--budget", "5s", "--seed=3", "-O2", "--budget", "7"]) == (
-        DriverOptions(budget=FileBudget(seconds=5), seed=3),
+        options_of(budget=FileBudget(seconds=5), seed=3),
         ["-O2", "--budget", "7"],
     )
-    assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == DriverOptions(
+    assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == options_of(
         "text-bytes", search="beam"
     )
-    assert cc.parse(["--speed-limit=10%"])[0] == DriverOptions(speed_limit=1.1)
-    assert cc.parse(["--speed-limit", "none"])[0] == DriverOptions(speed_limit=None)
-    assert cc.parse(["--stack-limit=0%", "--ram-limit=0%"])[0] == DriverOptions(stack_limit=1, ram_limit=1)
-    assert cc.parse(["--stack-limit", "none"])[0] == DriverOptions(stack_limit=math.inf)
-    assert cc.parse(["--", "--budget", "5"]) == (DriverOptions(), ["--budget", "5"])
-    assert cc.parse(["--version"]) == (DriverOptions(), ["--version"])
-    assert cc.parse([]) == (DriverOptions(), [])
+    assert cc.parse(["--speed-limit=10%"])[0] == options_of(speed_limit=1.1)
+    assert cc.parse(["--speed-limit", "none"])[0] == options_of(speed_limit=None)
+    assert cc.parse(["--stack-limit=0%", "--ram-limit=0%"])[0] == options_of(stack_limit=1, ram_limit=1)
+    assert cc.parse(["--stack-limit", "none"])[0] == options_of(stack_limit=math.inf)
+    assert cc.parse(["--", "--budget", "5"]) == (options_of(), ["--budget", "5"])
+    assert cc.parse(["--version"]) == (options_of(), ["--version"])
+    assert cc.parse([]) == (options_of(), [])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,11 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
         (["--budget=nan"], "--budget nan: expected 2s"),
         (["--build-budget=4x"], "--build-budget 4x: expected seconds or minutes for the whole build"),
         (["--build-budget=60"], "--build-budget 60: expected 2s"),
-        (["--budget=remembered"], "--budget remembered needs --remember FILE"),
+        (["--budget=remembered", "--remember=none"], "--budget remembered: expected a memory"),
+        (
+            ["--lock=/no/such/lock"],
+            "--lock /no/such/lock: No such file or directory; write it again",
+        ),
         (["--budget=2s", "--build-budget=60s"], "--budget and --build-budget: expected only one of them"),
         (["--seed", "-1"], "--seed -1: expected a whole number"),
         (["--objective", "text-byte"], "did you mean 'text-bytes'"),

@@ -157,7 +157,13 @@ def test_its_lines_are_those_of_the_build_log(tmp_path: Path) -> None:
     assert not ours("-Oz", "-c", odd).returncode
     assert ours.log
     (row,) = ours.records()
-    searched = {"crashes", "evict_policy", "saved_in_groups"}  # of what was searched
+    searched = {
+        "crashes",
+        "evict_policy",
+        "saved_in_groups",
+        "recalled",
+        "memory_error",
+    }  # of what was searched
     assert row.keys() == {field.name for field in fields(build_log.Record)} - searched
     (record,) = build_log.read(ours.log)
     assert (record.source, record.output) == (odd, odd[:-1] + "o")

@@ -15,7 +15,7 @@ from burnish.cc.commands import cc
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.remaking import remake
 from burnish.cc.repeating import BEGIN, split_code
-from burnish.cc.requests import DriverOptions
+from burnish.cc.requests import DriverOptions, default_memory
 from burnish.core.errors import UnknownName
 from burnish.llvm.toolchain import find_tool
 from tests.cc.conftest import Compiler, make_drop_in
@@ -112,8 +112,8 @@ def test_a_budget_is_divided() -> None:
 
 def test_the_option() -> None:
     assert [cc.parse([f"--code-generation={value}"])[0] for value in ("clang", "searched")] == [
-        DriverOptions(decides_code=False),
-        DriverOptions(decides_code=True),
+        DriverOptions(decides_code=False, memory=default_memory()),
+        DriverOptions(decides_code=True, memory=default_memory()),
     ]
     with pytest.raises(UnknownName, match="no code generation named 'clangs'; did you mean 'clang'"):
         cc.parse(["--code-generation=clangs"])

@@ -46,6 +46,8 @@ TOGETHER = (
     ["--budget=3.2x", "--build-budget=60s"],
     ["--build-budget=60s", "--budget=100evaluations"],
     ["--budget=remembered"],
+    ["--budget=remembered", "--remember=none"],
+    ["--remember=none", "--remember=/tmp/memory", "--budget=remembered"],
     ["--budget=remembered", "--remember=/tmp/memory"],
     ["--budget=remembered", "--budget=2s"],
     ["--budget=soon", "--build-budget=later"],

@@ -54,12 +54,14 @@ class DriverOptions:
     memory: Path | None = None  # see burnish.cc.kept and burnish.search.memory
     remembers: bool = True  # False: not even in the memory of all builds
     memory_error: str = ""  # why the memory of all builds cannot be used
+    lock: Path | None = None  # see burnish.cc.lock
     seed: int = 0
     log: Path | None = None  # None: the user's build log
     whole_program: bool = False  # see burnish.cc.link
     gnu: Path | None = None  # the user's GNU compiler; None: clang
     clang: Path | None = None  # the user's clang; None: burnish's
-    words: tuple[str, ...] = ()  # the options that objects depend on, as the user gave them
+    # the options that objects depend on, as the user gave them
+    words: tuple[str, ...] = field(default=(), compare=False)
     compiled: Compiled | None = None  # None: clang, or the user's compiler, has not run yet
     caller: int | None = None  # the launcher's process, which the build started; None: this one
 

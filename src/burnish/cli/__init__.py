@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "a trained policy as ONNX or as a C header",
     "serve-inliner": "answer unmodified compilers' inliners and register allocators by policies",
     "improve": "search on for the objects of the last builds, in the background",
+    "lock": "write down what builds found, for the same objects on every machine",
     "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
     "explore": "watch a compiler work on a program, in the browser",
@@ -45,7 +46,7 @@ COMMANDS = {
 }
 
 ROOMS = {
-    **dict.fromkeys(("improve", "link", "report"), "burnish.cc.commands"),
+    **dict.fromkeys(("improve", "link", "lock", "report"), "burnish.cc.commands"),
     **dict.fromkeys(
         ("corpus", "inliner", "registers", "demo", "check-system", "targets", "export", "serve-inliner"),
         "burnish.cli.llvm",

@@ -68,6 +68,8 @@ burnish's options come first; what follows the first other argument (or --) is c
                      search, a changed one gets what was found before, and a search begins with known
                      functions; an absolute path, as for --report (default, but for budgets in evaluations:
                      {memory}, which all builds share)
+  --lock FILE        what burnish lock has written, and no search: the same objects on every machine (absolute
+                     path)
   --seed N           of the search (default 0)
   --whole-program    one module of all units that a program or shared library is linked of, in the place of
                      their objects: compile and link with it; the budget is that of all its units, at the link
@@ -299,12 +301,14 @@ def parse(
         options = readers[name](options, value)
         if name not in _OF_A_BUILD:
             options = replace(options, words=(*options.words, f"{name}={value}"))
+    if options.lock:
+        if options.memory:
+            raise InputError("--lock and --remember: expected only one of them")
+        return options, rest
     if options.remembers and not options.memory and options.budget.evaluations is None:
         options = replace(options, memory=default_memory())
     if options.budget.remembered and not options.memory:
-        raise InputError(
-            "--budget remembered needs a memory: --remember FILE, or all builds' without the option"
-        )
+        raise InputError("--budget remembered: expected a memory, not --remember none")
     if options.build_seconds is not None and options.budget != DEFAULT:
         raise InputError("--budget and --build-budget: expected only one of them")
     return options, rest
@@ -376,6 +380,14 @@ def _remember(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, memory=Path(value).absolute())
 
 
+def _lock(options: DriverOptions, value: str) -> DriverOptions:
+    from burnish.cc.lock import read_lock
+
+    file = Path(value).absolute()
+    read_lock(file)
+    return replace(options, lock=file)
+
+
 def _compiled(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, compiled=Compiled(float(value), 0.0, frozenset()))  # before this process began
 
@@ -411,6 +423,7 @@ _OF_USERS: dict[str, Reader] = {
     "--inline-policy": _inline_policy,
     "--evict-policy": _evict_policy,
     "--remember": _remember,
+    "--lock": _lock,
     "--seed": _seed,
     "--report": _report,
 }
