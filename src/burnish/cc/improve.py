@@ -10,11 +10,11 @@ from pathlib import Path
 from burnish.cc.foreign import ForeignTrials, in_gnus_place
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.lock import read_lock
+from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
-from burnish.cc.recalling import Recollection, remembers
+from burnish.cc.recalling import Recollection, remembers, tolerant
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference, Request
 from burnish.cc.rust_trials import Bitcode, RustTrials, forbidding
@@ -99,7 +99,7 @@ def _found(
     recollection = Recollection.of(build, job, trials.guard.workspace / DEPENDENCIES)
     if not recollection:
         return _searched(trials, request, unsearched)
-    with recollection.tolerant():
+    with tolerant(recollection.memory):
         if build.effort is None and (known := recollection.same_module(trials.module, unsearched)):
             return recollection.keep(known, trials.module, trials.reference.read_bytes())
     outcome = unsearched
@@ -109,7 +109,7 @@ def _found(
             outcome = trials.compared(unsearched, request.objective)
     if not outcome.better:
         outcome = _searched(trials, request, unsearched)
-    with recollection.tolerant():
+    with tolerant(recollection.memory):
         return recollection.keep(outcome, trials.module, trials.reference.read_bytes())
     return outcome
 

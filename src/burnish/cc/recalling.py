@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from burnish.cc.command_key import Key
 from burnish.cc.file_budget import DEFAULT
@@ -62,15 +63,6 @@ class Recollection:
             return None
         return self._written(kept, unsearched)
 
-    @contextlib.contextmanager
-    def tolerant(self) -> Iterator[None]:
-        """Ignore errors of the memory of all builds, which the user did not ask for by name."""
-        try:
-            yield
-        except (InputError, OSError):
-            if self.memory.path != default_memory():
-                raise
-
     def _written(self, kept: Kept, unsearched: Outcome) -> Outcome:
         outcome = kept.outcome(unsearched)
         if kept.content is None:
@@ -95,19 +87,13 @@ class Recollection:
         Raises:
             InputError: the memory cannot be written.
         """
-        found = {
-            "reason": outcome.reason,
-            "trace": outcome.trace,
-            "saved_in_groups": dict(outcome.saved_in_groups),
-            "after": asdict(outcome.after) if outcome.after else None,
-        }
         content = outcome.better.read_bytes() if outcome.better else None
         effort = self.build.effort
         if effort is None:
             effort = needed(self.build.options, self.build.clang_seconds)
         module = self.key.of_module(bitcode)
         better = self.memory.keep(
-            Kept(module, effort, found, content), _cost(outcome, self.build.options.objective)
+            Kept(module, effort, _found(outcome), content), _cost(outcome, self.build.options.objective)
         )
         if self.dependencies.is_file():
             files = parse_dependencies(self.dependencies.read_text(errors="surrogateescape"))
@@ -134,13 +120,61 @@ class Recollection:
         return self._written(better, outcome)
 
 
+@dataclass(frozen=True)
+class LinkRecollection:
+    """One link of a whole program, and what its build remembers of it.
+
+    Attributes:
+        memory: The programs of all builds.
+        key: Of the command, the linker's own program and the module of its units.
+        effort: The seconds of search that the budget asks for at most.
+        objective: The objective of the build.
+    """
+
+    memory: ObjectMemory
+    key: str
+    effort: float
+    objective: str | None
+
+    @classmethod
+    def of(cls, build: Build, linked: bytes, bitcode: bytes, clang_seconds: float) -> LinkRecollection | None:
+        """Return a link's; None if its build remembers no programs.
+
+        Args:
+            build: The build.
+            linked: The linker's own program.
+            bitcode: The module of its units, before any pass.
+            clang_seconds: The processor time of clang for the units.
+        """
+        options = build.options
+        if not (build.key and options.memory and remembers(options)):
+            return None
+        key = build.key.of_module(linked + bitcode)
+        effort = needed(options, clang_seconds)
+        return cls(ObjectMemory(options.memory), key, effort, options.objective)
+
+    def recall(self, unsearched: Outcome, program: Path) -> Outcome | None:
+        """Replace a program by an earlier build's; return the outcome, or None if it is unknown."""
+        with tolerant(self.memory):
+            kept = self.memory.same_module(self.key)
+            if kept and kept.effort >= ENOUGH * self.effort:
+                if kept.content is not None:
+                    write_atomically(program, kept.content)
+                return kept.outcome(unsearched)
+        return None
+
+    def keep(self, outcome: Outcome, program: Path) -> None:
+        """Store an outcome and its program."""
+        content = program.read_bytes() if outcome.after else None
+        kept = Kept(self.key, self.effort, _found(outcome), content)
+        with tolerant(self.memory):
+            self.memory.keep(kept, _cost(outcome, self.objective))
+
+
 def remembers(options: DriverOptions) -> bool:
-    """Return whether a build remembers objects: with budgets in time, for objectives in bytes of objects."""
+    """Return whether a build remembers objects: with budgets in time, for objectives in bytes."""
     return bool(
-        options.memory
-        and options.budget.evaluations is None
-        and options.objective != "ir-instructions"
-        and not options.whole_program
+        options.memory and options.budget.evaluations is None and options.objective != "ir-instructions"
     )
 
 
@@ -177,6 +211,25 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
         write_atomically(output, kept.content)
     outcome = kept.outcome(outcome)
     return replace(outcome, seconds=compiled.clock.now() - start), output, found.compiler
+
+
+@contextlib.contextmanager
+def tolerant(memory: ObjectMemory) -> Iterator[None]:
+    """Ignore errors of the memory of all builds, which the user did not ask for by name."""
+    try:
+        yield
+    except (InputError, OSError):
+        if memory.path != default_memory():
+            raise
+
+
+def _found(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "reason": outcome.reason,
+        "trace": outcome.trace,
+        "saved_in_groups": dict(outcome.saved_in_groups),
+        "after": asdict(outcome.after) if outcome.after else None,
+    }
 
 
 def _cost(outcome: Outcome, objective: str | None) -> int:

@@ -377,7 +377,7 @@ def _remember(options: DriverOptions, value: str) -> DriverOptions:
         return replace(options, memory=None, remembers=False)
     if not (folder := Path(value).absolute().parent).is_dir():
         raise InputError(f"--remember {value}: its folder does not exist; make it first: mkdir -p {folder}")
-    return replace(options, memory=Path(value).absolute())
+    return replace(options, memory=Path(value).absolute(), remembers=True)
 
 
 def _lock(options: DriverOptions, value: str) -> DriverOptions:

@@ -15,11 +15,12 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.link.foreign import ForeignProgramTrials
 from burnish.cc.link.gnu_link import GnuLink
 from burnish.cc.link.link_job import LinkJob, link_job_of
-from burnish.cc.link.merging import merge
+from burnish.cc.link.merging import Merged, merge
 from burnish.cc.link.program_trials import ProgramTrials
 from burnish.cc.link.units import SECTION, ProgramUnit, seal_of
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import Build, Outcome, Sizes, kept, passed_through
+from burnish.cc.recalling import LinkRecollection
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference
 from burnish.core.errors import BurnishError, InputError
@@ -111,13 +112,28 @@ def _improve(build: Build, job: LinkJob, outcome: Outcome, before: Sizes) -> Out
     try:
         merged = merge(build, job)
         outcome = replace(outcome, source=_source(len(merged.units)), level=merged.level)
-        trials = ForeignProgramTrials if build.is_foreign else ProgramTrials
-        outcome = trials(merged, before).run(outcome)
+        outcome = _found(merged, outcome, before)
     except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary: its errors never make a build fail
         outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
     return replace(outcome, seconds=clock.now() - start)
+
+
+def _found(merged: Merged, unsearched: Outcome, before: Sizes) -> Outcome:
+    """Return the outcome of an earlier build for the same units, or of a search."""
+    build, job = merged.build, merged.job
+    recollection = None
+    if not job.has_side_files:
+        linked = job.output.read_bytes()
+        recollection = LinkRecollection.of(build, linked, merged.bitcode, merged.clang_seconds)
+    if recollection and (known := recollection.recall(unsearched, job.output)):
+        return known
+    trials = ForeignProgramTrials if build.is_foreign else ProgramTrials
+    outcome = trials(merged, before).run(unsearched)
+    if recollection:
+        recollection.keep(outcome, job.output)
+    return outcome
 
 
 def _source(units: int) -> str:
