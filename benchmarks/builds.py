@@ -1,77 +1,186 @@
-"""Gain of a memory between builds: the same files again, then each with one more function.
+"""Builds of a project one after another: what the memory of `burnish cc` saves in bytes and in time.
 
-    python benchmarks/builds.py --programs 40 --budget 20 [--output benchmarks/results/builds.json]
+    python benchmarks/builds.py [--projects lua,mawk,expat,bzip2] [--improve 20] [--out builds.jsonl]
 
-Programs of the test split are searched three times, with a memory file that starts empty (burnish optimize
---remember) and without. The geometric means of -Oz / found are printed, of `ir-instructions`.
+clang -Oz builds each project three times (the median of its processor time is the unit), then `burnish cc`
+with an empty memory: first; again, unchanged; with another comment in each header; with a changed function
+in each source; and unchanged once more, after `burnish improve` for --improve times clang's time. Sizes are
+loaded bytes of all objects, against clang's of the same sources. Times are processor times of clang, of the
+launcher and of burnish, as the build log has it. One compiler runs at a time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
 import tempfile
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from rich.console import Console
+from shipped.building import object_name
+from shipped.compilers import ENVIRONMENT, SECTIONS, WITHOUT_TABLES
+from shipped.projects import Project, load_project, project_names
 
-from burnish import Budget, Problem, Program, Strategy, load_program, load_task, optimize
-from burnish.evaluation.cases import cases_of, sampled
-from burnish.llvm.programs import link_programs
+from burnish import _native
+from burnish.core.errors import UnknownName
+from burnish.llvm.toolchain import find_tool
 
-ADDED = """\
-int added_by_benchmark(const int *values, int count) {
-  int sum = 0;
-  for (int i = 0; i < count; i++)
-    sum += values[i] * values[i];
-  return sum;
-}
-"""
+DEFAULT = "lua,mawk,expat,bzip2"
+TIMES = 3  # of clang
+BODY = re.compile(r"^\w[^;{}#]*\)\s*\{\n", re.MULTILINE)  # the head of a function with its brace
+CHANGED = "changed_by_benchmark"
+
+
+@dataclass(frozen=True)
+class Building:
+    """A copy of a project that is built again and again in one folder."""
+
+    project: Project
+    folder: Path
+    tables: bool
+
+    def build(self, compiler: Sequence[str]) -> float:
+        """Compile all sources of the project's programs; return the processor seconds of the commands."""
+        flags = ["-Oz", *SECTIONS, *(() if self.tables else WITHOUT_TABLES), *self.project.flags]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for source in self.sources():
+            words = [*compiler, *flags, "-c", str(source), "-o", str(self.object(source))]
+            subprocess.run(words, cwd=self.folder, env=ENVIRONMENT, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def sources(self) -> list[Path]:
+        """Return the sources of all programs, each once."""
+        own = [path for paths in self.project.programs.values() for path in paths]
+        return list(dict.fromkeys([*self.project.sources, *own]))
+
+    def object(self, source: Path) -> Path:
+        """Return the object of a source."""
+        return self.folder / object_name(source, self.project.root)
+
+    def bytes(self) -> int:
+        """Return the loaded bytes of all objects."""
+        objects = (self.object(source).read_bytes() for source in self.sources())
+        return sum(int(_native.object_sizes(content, True).loaded_bytes) for content in objects)
 
 
 def main() -> None:
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--programs", type=int, default=40)
-    parser.add_argument("--budget", default="20", help="of each search: evaluations, or seconds")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--projects", default=DEFAULT, help=f"of {', '.join(project_names())}")
+    parser.add_argument("--improve", type=float, default=20.0, help="times clang's time (default: 20)")
+    parser.add_argument("--tables", choices=("with", "without"), default="with", help="unwind tables")
+    parser.add_argument("--out", type=Path, help="append the rows of JSON")
     options = parser.parse_args()
-    budget = Budget.parse(options.budget)
-    programs = [
-        case.load()
-        for case in sampled(cases_of(["corpus:test"], load_task("llvm_passes")), options.programs, 0)
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "added.c"
-        source.write_text(ADDED)
-        added = load_program(source)
-        changed = [link_programs([program, added]) for program in programs]
-        builds = {"first": programs, "again": programs, "one more function in each": changed}
-        rows = {}
-        for name, memory in (("with a memory", Path(folder) / "memory"), ("without", None)):
-            for build, files in builds.items():
-                rows[f"{build}, {name}"] = geometric_mean(files, budget, memory)
-                print(f"{build + ', ' + name:45} {rows[f'{build}, {name}']:.4f}", flush=True)
-    if options.output:
-        made = {"programs": len(programs), "budget": options.budget, "-Oz / found": rows}
-        options.output.write_text(json.dumps(made, indent=1) + "\n")
+    names = options.projects.split(",")
+    for name in names:
+        if name not in project_names():
+            raise UnknownName.among("project", name, project_names())
+    rows = []
+    for name in names:
+        row = measured(name, tables=options.tables == "with", improve=options.improve)
+        rows.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        if options.out:
+            with options.out.open("a") as out:
+                out.write(json.dumps(row) + "\n")
+    show(rows)
 
 
-def geometric_mean(programs: list[Program], budget: Budget, memory: Path | None) -> float:
-    """Search programs one after the other and return the geometric mean of -Oz / found."""
-    task = load_task("llvm_passes")
-    ratios = [
-        optimize(
-            Problem(task, program),
-            replace(budget, workers=1),
-            strategy=Strategy(memory=memory),
-            baselines=["Oz"],
-        ).ratio("Oz")
-        for program in programs
-    ]
-    return float(np.exp(np.mean(np.log(ratios))))
+def measured(name: str, *, tables: bool, improve: float) -> dict[str, Any]:
+    """Return the row of a project: clang's seconds, and for each build its size and time against clang's."""
+    archives = Path(tempfile.gettempdir()) / "burnish-ships" / "archives"
+    with tempfile.TemporaryDirectory(prefix="burnish-builds-") as scratch:
+        folder = Path(scratch)
+        if archives.is_dir():
+            shutil.copytree(archives, folder / "archives")
+        (folder / "objects").mkdir()
+        building = Building(load_project(name, folder), folder / "objects", tables)
+        clang = [str(find_tool("clang"))]
+        seconds = statistics.median(building.build(clang) for _ in range(TIMES))
+        size = building.bytes()
+        log, memory = folder / "log.jsonl", folder / "memory"
+        burnish = ["burnish-cc", "--report", str(log), "--remember", str(memory)]
+        row: dict[str, Any] = {"project": name, "tables": tables, "clang_seconds": seconds, "clang": size}
+
+        def by_burnish(build: str, reference: int, compiled: float) -> None:
+            log.unlink(missing_ok=True)
+            taken = building.build(burnish)
+            records = [json.loads(line) for line in log.read_text().splitlines()]
+            row[build] = {
+                "change": building.bytes() / reference - 1,
+                "time": (taken + sum(record["seconds"] for record in records)) / compiled,
+                "recalled": sum(record.get("recalled", False) for record in records),
+                "searched": sum(record["evaluations"] > 0 for record in records),
+                "evaluations": sum(record["evaluations"] for record in records),
+            }
+
+        by_burnish("first", size, seconds)
+        by_burnish("again", size, seconds)
+        comment(building.project.root)
+        by_burnish("comment", size, seconds)
+        for source in building.sources():
+            change(source, building, clang)
+        changed = building.build(clang)
+        changed_size = building.bytes()
+        by_burnish("changed", changed_size, changed)
+        line = [
+            "burnish",
+            "improve",
+            "--jobs=1",
+            f"--for={improve * changed:.1f}s",
+            "--remember",
+            str(memory),
+        ]
+        subprocess.run(line, cwd=building.folder, env=ENVIRONMENT, check=True, capture_output=True)
+        by_burnish("improved", changed_size, changed)
+    return row
+
+
+def comment(root: Path) -> None:
+    """Write another comment at the beginning of each header."""
+    for header in root.rglob("*.h"):
+        header.write_bytes(b"/* another comment */\n" + header.read_bytes())
+
+
+def change(source: Path, building: Building, clang: Sequence[str]) -> None:
+    """Change the first function of a source, which then also writes a variable."""
+    text = source.read_text(encoding="latin-1")
+    if not (head := BODY.search(text)):
+        return
+    at = head.end()
+    written = f"extern volatile int {CHANGED};\n"
+    changed = f"{text[: head.start()]}{written}{text[head.start() : at]}{CHANGED} = 1;\n{text[at:]}"
+    source.write_text(changed, encoding="latin-1")
+    words = [*clang, "-fsyntax-only", "-w", *building.project.flags, str(source)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        source.write_text(text, encoding="latin-1")
+
+
+def show(rows: Sequence[dict[str, Any]]) -> None:
+    """Print the changes of size and the times of all builds."""
+    console = Console(width=150, highlight=False)
+    builds = ("first", "again", "comment", "changed", "improved")
+    console.print(f"{'':12}" + "".join(f"{build:>22}" for build in builds))
+    for row in rows:
+        cells = (f"{100 * row[build]['change']:+.2f} % {row[build]['time']:.2f}x" for build in builds)
+        console.print(f"{row['project']:12}" + "".join(f"{cell:>22}" for cell in cells))
+    total = sum(row["clang_seconds"] for row in rows)
+    for build in builds:
+        size = sum(row["clang"] * row[build]["change"] for row in rows) / sum(row["clang"] for row in rows)
+        time = sum(row["clang_seconds"] * row[build]["time"] for row in rows) / total
+        console.print(f"{build}: {100 * size:+.2f} % in total, {time:.2f} times clang's processor time")
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def measured(unit: Unit, budget: str) -> dict[str, Any]:
         log, target, bitcode = (Path(made) / name for name in ("log", "burnish.o", "front.bc"))
         compiler, *flags = unit.words
         words = [*flags, "-c", unit.file, "-o", str(target)]
-        own = [find_launcher("burnish-cc"), "--report", str(log), "--budget", budget]
+        own = [find_launcher("burnish-cc"), "--remember=none", "--report", str(log), "--budget", budget]
         subprocess.run([*own, *([compiler] if unit.has_gcc else []), *words], cwd=unit.folder, check=True)
         size = loaded(target)
         said = json.loads(log.read_text().splitlines()[-1])

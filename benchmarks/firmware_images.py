@@ -162,7 +162,7 @@ def measured(image: Image, plugin: Path, options: argparse.Namespace) -> dict[st
 
 def build(image: Image, way: str, made: Path, options: argparse.Namespace) -> Path:
     """Build an image in one way; return the program."""
-    cc = [find_launcher("burnish-cc"), "--report", str(made / "log")]
+    cc = [find_launcher("burnish-cc"), "--remember=none", "--report", str(made / "log")]
     match way:
         case "gcc" | "gcc -flto":
             more = ["-flto"] if way == "gcc -flto" else []

@@ -75,7 +75,8 @@ def compared(seed: int, machine: str, options: argparse.Namespace) -> dict[str, 
         if expected is None or not expected.startswith(b"checksum = "):
             return row | dict.fromkeys(WAYS, "left out")
         for way in WAYS:
-            own = [find_launcher("burnish-cc"), "--report", str(made / way), "--budget", options.budget]
+            own = [find_launcher("burnish-cc"), "--remember=none", "--report", str(made / way)]
+            own += ["--budget", options.budget]
             own += ["--whole-program"] if way == "burnish whole" else []
             printed = output(machine, build(made, machine, own))
             actions = [json.loads(line)["action"] for line in (made / way).read_text().splitlines()]

@@ -65,7 +65,7 @@ def compare(unit: Unit, budget: str) -> dict[str, object]:
         log = Path(folder) / "log.jsonl"
         sizes = [
             sizes_of([*compiler, *options, "-Oz", "-c", str(unit.source)], Path(folder) / "unit.o")
-            for compiler in (clang, [*burnish, "--budget", budget, "--report", str(log)])
+            for compiler in (clang, [*burnish, "--remember=none", "--budget", budget, "--report", str(log)])
         ]
         record = json.loads(log.read_text())
     return {

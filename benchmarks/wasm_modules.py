@@ -133,8 +133,8 @@ def measured(source: Source, options: argparse.Namespace) -> dict[str, Any]:
 
 def whole(source: Source, options: argparse.Namespace) -> bytes:
     """Return a program that burnish cc made of one module of all files."""
-    command = [str(find_tool("burnish-cc")), "--whole-program", "--budget", options.program_budget]
-    command += [*TARGET, "-Oz", "-w"]
+    command = [str(find_tool("burnish-cc")), "--remember=none", "--whole-program"]
+    command += ["--budget", options.program_budget, *TARGET, "-Oz", "-w"]
     with tempfile.TemporaryDirectory() as folder:
         made, objects = Path(folder) / "made.wasm", []
         for number, file in enumerate(source.files):

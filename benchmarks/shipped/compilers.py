@@ -77,9 +77,12 @@ def built_in() -> dict[str, Compiler]:
 def of_command(command: str) -> Compiler:
     """Return a drop-in for clang as a column, such as "burnish cc --budget 2" or "clang -Os".
 
-    It gets -Oz unless it names a level itself.
+    It gets -Oz unless it names a level itself, and remembers nothing unless it names a memory.
     """
     words = shlex.split(command)
+    if words[0] in ("burnish", "burnish-cc") and "--remember" not in command:
+        at = 1 + (words[0] == "burnish")
+        words = [*words[:at], "--remember=none", *words[at:]]
     levels = () if any(word.startswith("-O") for word in words) else ("-Oz",)
     if words[:2] == ["burnish", "cc"]:
         return Compiler(command, tuple(words), ("burnish", "c++", *words[2:]), levels)

@@ -28,6 +28,12 @@ only if it is smaller.
     machine_code      the code of an object's functions, by burnish's back end
     server            the fork server: it has imported all of this, for the next file
     isolation         the optimizer in a child process, because it may crash or hang
+    command_key       the key of a compilation: its command, and burnish's options
+    kept              objects of earlier builds, in a SQLite file
+    recalling         objects and programs that a build takes from there, and keeps there
+    repeating         a trace of an earlier build once more
+    improving         more search for remembered objects, in the background
+    lock              burnish.lock: the trace of each object, for the same objects on every machine
     copies            functions that several objects define
     processes         clang as a child, signals
     build_log         one line for each object
@@ -36,5 +42,6 @@ only if it is smaller.
     advice            options that would make a linked program smaller, each measured
     remaking          a build made again with other options: an object of the build log, and the link
     link/             whole programs: all units of a link as one module
-    commands/         cc, c++ and rustc, from the command line to the compiler and after it; link; report
+    commands/         cc, c++ and rustc, from the command line to the compiler and after it; improve, link,
+                      lock, report
 """

@@ -62,7 +62,7 @@ def improve_all(
     Args:
         items: The compilations.
         memory: The file that they are from, and that keeps what is found.
-        seconds: The time. A search that runs at its end is stopped, and nothing is kept of it.
+        seconds: The time. A search that still runs then is stopped, and its result is lost.
         jobs: The number of processes.
         done: Called after each step.
     """

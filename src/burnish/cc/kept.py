@@ -116,7 +116,7 @@ class ObjectMemory:
     path: Path
 
     def unchanged(self, key: str) -> tuple[Kept, Compilation] | None:
-        """Return what is known for a key of `Key.of_object`, if all files that were read are unchanged.
+        """Return an object by a key of `Key.of_object`, if all files that were read are unchanged.
 
         Returns:
             The object and its compilation.
@@ -132,7 +132,7 @@ class ObjectMemory:
         return None
 
     def same_module(self, key: str) -> Kept | None:
-        """Return what is known for a key of `Key.of_module`."""
+        """Return an object by a key of `Key.of_module`; None if there is not any."""
         with self._database() as database:
             return self._kept(database, key)
 
@@ -298,7 +298,7 @@ def _limit(database: sqlite3.Connection) -> None:
     if size * (pages - free) <= MOST_BYTES:
         return
     for table, age in (("objects", "used"), ("programs", "id")):
-        with contextlib.suppress(sqlite3.OperationalError):  # there is no such table yet
+        with contextlib.suppress(sqlite3.OperationalError):  # the table was not needed yet
             database.execute(
                 f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} ORDER BY {age}"
                 f" LIMIT (SELECT COUNT(*) / 4 FROM {table}))"

@@ -1,4 +1,4 @@
-"""What a build remembers of one compilation, and what it keeps of it for later builds."""
+"""Objects and programs that a build takes from the memory, and those that it keeps there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENOUGH = 0.5  # of the effort that is asked for: clang's time, its unit, differs
 
 @dataclass(frozen=True)
 class Recollection:
-    """One compilation, and what its build remembers of it.
+    """One compilation, and the memory of its build.
 
     Attributes:
         memory: The objects of all builds.
@@ -122,7 +122,7 @@ class Recollection:
 
 @dataclass(frozen=True)
 class LinkRecollection:
-    """One link of a whole program, and what its build remembers of it.
+    """One link of a whole program, and the memory of its build.
 
     Attributes:
         memory: The programs of all builds.
@@ -189,7 +189,7 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
     """Replace the object that clang wrote by an earlier build's, if no file has changed since.
 
     Returns:
-        The outcome, the object and the compiler; None if there is no such object, or more than one.
+        The outcome, the object and the compiler; None if the memory lacks it, or if the command made more than one.
 
     Raises:
         InputError: the memory cannot be read, or the object cannot be replaced.
