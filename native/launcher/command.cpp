@@ -56,6 +56,17 @@ const std::set<std::string_view> OTHER = {"m",   "mi",  "mm",  "mii", "M",   "cu
                                           "ast", "ifs", "rs",  "hlsl", "d"};
 // clang-format on
 const std::vector<std::string_view> GNU = {"gcc", "g++", "c++"};
+// Options of link-time optimization. Without -flto clang refuses some of them.
+const std::vector<std::string_view> OF_LTO = {"-flto",
+                                              "-fno-lto",
+                                              "-ffat-lto-objects",
+                                              "-fno-fat-lto-objects",
+                                              "-fwhole-program-vtables",
+                                              "-fno-whole-program-vtables",
+                                              "-fsplit-lto-unit",
+                                              "-fno-split-lto-unit",
+                                              "-fvirtual-function-elimination",
+                                              "-fno-virtual-function-elimination"};
 const std::set<std::string_view> LEVELS = {"O0", "O1", "O2", "O3", "Os", "Oz", "Og"};
 
 std::string_view suffix(std::string_view path) {
@@ -166,6 +177,7 @@ size_t read_own(Command &command, const Words &arguments) {
 // What the words of clang's command line say, one after the other.
 struct Reading {
   bool compile_only = false, clangs = false, unread = false, inputs = false;
+  bool lto = false, objects = false; // other inputs than sources
   std::string output;
   Words assembly;
 };
@@ -184,6 +196,8 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
     command.level = word.substr(1);
     reading.unread |= !LEVELS.contains(command.level);
   }
+  if (word.starts_with("-flto") || word == "-fno-lto")
+    reading.lto = word != "-fno-lto";
   std::string target = word == "-target" || word == "--target" ? value : "";
   if (word.starts_with("--target="))
     target = word.substr(9);
@@ -199,7 +213,24 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
       command.sources.emplace_back(word);
     else if (ASSEMBLY.contains(ending))
       reading.assembly.emplace_back(word);
+    else
+      reading.objects = true;
   }
+}
+
+// clang's link-time optimization for size is --whole-program: its units are in objects that all tools read. A linker
+// still gets the options, for objects that others made. Other levels, and compilers other than burnish's clang, keep
+// their own.
+void take_lto(Command &command, const Reading &reading) {
+  bool clangs = !command.gnu.empty() || !command.clang.empty() || !command.foreign.empty() || reading.unread;
+  bool compiles = !command.sources.empty();
+  if (!reading.lto || clangs || (compiles && (!command.size_level() || (command.links && reading.objects))))
+    return;
+  if (!command.whole_program)
+    command.own.insert(command.own.begin(), "--whole-program");
+  command.whole_program = true;
+  if (compiles)
+    std::erase_if(command.rest, [](const std::string &word) { return starts_with_any(word, OF_LTO); });
 }
 
 } // namespace
@@ -253,6 +284,7 @@ Command read_command(bool cxx, const Words &arguments, std::string gnu, const st
     return command;
   if (reading.compile_only) // what is linked at once is a part of the program's own line
     command.sources.insert(command.sources.end(), reading.assembly.begin(), reading.assembly.end());
+  take_lto(command, reading);
   if (command.links)
     command.program = reading.output.empty() ? "a.out" : reading.output;
   if (reading.unread)

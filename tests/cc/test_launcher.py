@@ -111,7 +111,11 @@ def test_python_does_not_start_where_nothing_can_be_gained(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "output", "reason"),
     [
-        ("-Oz -flto -c sum.c", "sum.o", "-flto: with link-time optimization the object is not final"),
+        (
+            "--objective=loaded-bytes -O2 -flto -c sum.c",
+            "sum.o",
+            "-flto: with link-time optimization the object is not final",
+        ),
         ("-Oz -c start.S", "start.o", "assembly has no passes to choose"),
         ("-Oz -c start.s", "start.o", "assembly has no passes to choose"),
         ("-Oz -x c-header shape.h -o shape.pch", "shape.pch", "a precompiled header has no code"),

@@ -64,3 +64,52 @@ def test_units_and_the_program_are_made_after_clang(
     assert (last["source"], last["output"]) == ("4 units", "program")
     builds.clang(*objects, "-o", "program.clang")
     assert builds.run("./program", "7") == builds.run("./program.clang", "7").replace(".clang", "")
+
+
+LTO = ("-Oz", "-flto", "-ffunction-sections", "-fdata-sections")
+
+
+@pytest.mark.parametrize("flag", ["-flto", "-flto=thin"])
+def test_link_time_optimization_for_size_is_a_whole_program(
+    builds: Builds, launcher: list[str], flag: str
+) -> None:
+    """Objects are clang's without the option, so all tools read them; the link is of one module."""
+    launcher.remove("--whole-program")
+    builds.run(*launcher, "-Oz", flag, "-ffat-lto-objects", "-c", *C)
+    objects = [source.replace(".c", ".o") for source in C]
+    assert all(read_unit((builds.folder / name).read_bytes()) for name in objects)
+    assert "main" in builds.symbols("main.o")
+    builds.run("ar", "rcs", "libparts.a", *objects[1:])
+    builds.run(*launcher, "-Oz", flag, "main.o", "libparts.a", "-o", "program")
+    last = build_log.read(builds.log)[-1]
+    assert (last.source, last.action) == ("4 units", "optimized")
+    builds.clang("-Oz", *C, "-o", "program.clang")
+    assert builds.run("./program", "7") == builds.run("./program.clang", "7").replace(".clang", "")
+    assert builds.loaded("program") < builds.loaded("program.clang")
+
+
+def test_other_link_time_optimization_is_clangs(builds: Builds, launcher: list[str]) -> None:
+    """At levels for speed, and after -fno-lto; a link takes such objects, too."""
+    launcher.remove("--whole-program")
+    builds.run(*launcher, "-O2", "-flto", "-c", "sums.c")
+    assert (builds.folder / "sums.o").read_bytes().startswith(b"BC")
+    builds.run(*launcher, "-Oz", "-flto", "-fno-lto", "-c", "twice.c")
+    assert not read_unit((builds.folder / "twice.o").read_bytes())
+    builds.run(*launcher, *LTO, "-c", "main.c", "find.c")
+    objects = [source.replace(".c", ".o") for source in C]
+    builds.run(*launcher, *LTO, *objects, "-o", "program", "-fuse-ld=lld")
+    builds.clang("-Oz", *C, "-o", "program.clang")
+    assert builds.run("./program", "7") == builds.run("./program.clang", "7").replace(".clang", "")
+    assert "clang's own link-time optimization" in build_log.read(builds.log)[-1].reason
+
+
+def test_a_command_that_compiles_and_links_with_link_time_optimization(
+    builds: Builds, launcher: list[str]
+) -> None:
+    launcher.remove("--whole-program")
+    builds.run(*launcher, *LTO, *C, "-o", "program")
+    last = build_log.read(builds.log)[-1]
+    assert (last.source, last.action) == ("4 units", "optimized")
+    builds.clang("-O1", "-flto", "-c", "sums.c")
+    builds.run(*launcher, *LTO, "main.c", "find.c", "twice.c", "sums.o", "-o", "mixed", "-fuse-ld=lld")
+    assert builds.run("./mixed", "7") == builds.run("./program", "7").replace("program", "mixed")
