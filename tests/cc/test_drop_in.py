@@ -45,7 +45,7 @@ UNTOUCHED = {
     "kept temporaries": "-Oz -c sum.c -save-temps",
     "null device": "-Oz -c sum.c -o /dev/null",
     "object on standard output": "-Oz -c sum.c -o -",
-    "link-time optimization": "-Oz -c sum.c -flto",
+    "link-time optimization": "-O2 -c sum.c -flto",
     "sanitizer": "-Oz -c sum.c -fsanitize=undefined",
     "coverage": "-Oz -c sum.c --coverage",
     "profile": "-Oz -c sum.c -fprofile-generate",
