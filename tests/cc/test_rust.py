@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -68,6 +68,9 @@ class Burnish(Rust):
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
+Made = TypeVar("Made", bound=Rust)
+
+
 @pytest.fixture
 def plain(tmp_path: Path) -> Rust:
     return Rust(tmp_path / "plain")
@@ -78,47 +81,68 @@ def burnish(tmp_path: Path) -> Burnish:
     return Burnish(tmp_path / "burnish")
 
 
+@pytest.fixture(scope="session")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Rust:
+    """A library, a macro and a program, made by rustc; tests only read them."""
+    return with_program(Rust(tmp_path_factory.mktemp("theirs") / "plain"))
+
+
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Burnish:
+    """The same, made by burnish-rustc."""
+    return with_program(Burnish(tmp_path_factory.mktemp("ours") / "burnish"))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Rust:
+    """The library as one unit, made by rustc; tests copy or only read it."""
+    rust = Rust(tmp_path_factory.mktemp("library") / "plain")
+    rust.make("rlib", "-Ccodegen-units=1")
+    return rust
+
+
 def output_of(program: Path, *words: str) -> str:
     return subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
 
 
-def make_program(rust: Rust) -> Path:
+def with_program(rust: Made) -> Made:
     """Make a library, a procedural macro and a program that uses both."""
     macros = rust(*PASSED["a procedural macro"], source="macros/src/lib.rs")
     assert macros.returncode == 0, macros.stderr
     rust.make("rlib", UNITS)
     libraries = ("-L", str(rust.folder), "--extern", "unit", "--extern", "macros")
     rust.make("bin", *libraries, UNITS, source="src/main.rs")
-    return rust.folder / "program"
+    return rust
 
 
 @with_rustc
-def test_a_program_of_two_crates_is_smaller_and_prints_the_same(plain: Rust, burnish: Burnish) -> None:
+def test_a_program_of_two_crates_is_smaller_and_prints_the_same(theirs: Rust, ours: Burnish) -> None:
     """A panic in the library unwinds through both crates; drops, threads and thread-locals work."""
-    theirs, ours = make_program(plain), make_program(burnish)
-    expected = output_of(theirs)
+    before, after = theirs.folder / "program", ours.folder / "program"
+    expected = output_of(before)
     assert "dropped: of the library\ndropped: of the program\ntrue" in expected
-    assert output_of(ours) == expected
-    assert read_linked(ours).loaded_bytes < read_linked(theirs).loaded_bytes
-    records = burnish.records()
+    assert output_of(after) == expected
+    assert read_linked(after).loaded_bytes < read_linked(before).loaded_bytes
+    records = ours.records()
     assert {record["action"] for record in records} <= {"optimized", "kept"}
     assert {Path(record["output"]).name for record in records} == {"libunit.rlib", "program"}
     assert all(record["loaded_bytes"] <= record["loaded_bytes_before"] for record in records)
-    assert {path.name for path in burnish.folder.iterdir()} == {path.name for path in plain.folder.iterdir()}
+    assert {path.name for path in ours.folder.iterdir()} == {path.name for path in theirs.folder.iterdir()}
 
 
 @with_rustc
-def test_an_archive_differs_in_its_objects_alone(plain: Rust, burnish: Burnish) -> None:
+def test_an_archive_differs_in_its_objects_alone(theirs: Rust, ours: Burnish) -> None:
     """Metadata and names are rustc's; each object offers the same symbols."""
-    for rust in (plain, burnish):
-        rust.make("rlib", UNITS)
-    pairs = [_native.archive_members(rust.file("libunit.rlib")) for rust in (plain, burnish)]
+    pairs = [_native.archive_members(rust.file("libunit.rlib")) for rust in (theirs, ours)]
     assert [name for name, _, _ in pairs[0]] == [name for name, _, _ in pairs[1]]
-    changed = [(theirs, ours) for (_, _, theirs), (_, _, ours) in zip(*pairs, strict=True) if theirs != ours]
+    changed = [
+        (first, second) for (_, _, first), (_, _, second) in zip(*pairs, strict=True) if first != second
+    ]
     assert changed
-    for theirs, ours in changed:
-        assert offered_symbols(theirs) == offered_symbols(ours)
-        assert _native.object_sizes(ours, True).loaded_bytes < _native.object_sizes(theirs, True).loaded_bytes
+    for first, second in changed:
+        assert offered_symbols(first) == offered_symbols(second)
+        sizes = [_native.object_sizes(content, True).loaded_bytes for content in (first, second)]
+        assert sizes[1] < sizes[0]
 
 
 @with_rustc
@@ -215,9 +239,9 @@ def test_bitcode_for_later_links_stays(plain: Rust, burnish: Burnish) -> None:
     assert burnish.file("libunit.rlib") == plain.file("libunit.rlib")
 
 
-def stand_in(rust: Rust, name: str, *words: str) -> list[str]:
+def stand_in(library: Rust, rust: Rust, name: str, *words: str) -> list[str]:
     """Return the command after rustc, with a stand-in for the search; rustc has made the library."""
-    rust.make("rlib", "-Ccodegen-units=1")
+    shutil.copytree(library.folder, rust.folder, dirs_exist_ok=True)
     log = str(rust.folder.with_suffix(".jsonl"))
     command = [sys.executable, str(OPTIMIZERS), name, "rustc", "--compiled=1", "--report", log, *words, "--"]
     crate = ["--crate-type=rlib", "--crate-name=unit", *FOR_SIZE, "-Ccodegen-units=1", "--edition=2021"]
@@ -226,38 +250,36 @@ def stand_in(rust: Rust, name: str, *words: str) -> list[str]:
 
 @with_rustc
 @pytest.mark.parametrize("name", ["garbage", "drop_everything"])
-def test_a_search_that_fails_leaves_the_first_trial(plain: Rust, tmp_path: Path, name: str) -> None:
+def test_a_search_that_fails_leaves_the_first_trial(library: Rust, tmp_path: Path, name: str) -> None:
     """Symbols, metadata and names are those of rustc; the reason is in the log."""
-    ours = Rust(tmp_path / "ours")
-    command = stand_in(ours, name)
-    plain.make("rlib", "-Ccodegen-units=1")
+    rust = Rust(tmp_path / "ours")
+    command = stand_in(library, rust, name)
     assert subprocess.run(command, cwd=CRATES, check=True, capture_output=True).stderr == b""
-    for theirs, better in zip(
-        _native.archive_members(plain.file("libunit.rlib")),
-        _native.archive_members(ours.file("libunit.rlib")),
+    for first, better in zip(
+        _native.archive_members(library.file("libunit.rlib")),
+        _native.archive_members(rust.file("libunit.rlib")),
         strict=True,
     ):
-        assert theirs[0] == better[0]
-        if theirs[2] != better[2]:
-            assert offered_symbols(theirs[2]) == offered_symbols(better[2])
+        assert first[0] == better[0]
+        if first[2] != better[2]:
+            assert offered_symbols(first[2]) == offered_symbols(better[2])
 
 
 @with_rustc
 def test_a_killed_search_leaves_rustcs_library_and_no_process(
-    plain: Rust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Rust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLEEPS", str(tmp_path / "sleeps"))
-    ours = Rust(tmp_path / "ours")
-    command = stand_in(ours, "sleep")
-    plain.make("rlib", "-Ccodegen-units=1")
+    rust = Rust(tmp_path / "ours")
+    command = stand_in(library, rust, "sleep")
     process = subprocess.Popen(command, cwd=CRATES)
     wait_until((tmp_path / "sleeps").exists)
     children = [int(pid) for pid in (tmp_path / "sleeps").read_text().split()]
     process.kill()
     process.wait(MOST_SECONDS)
     wait_until(lambda: not any(map(alive, children)))
-    assert ours.file("libunit.rlib") == plain.file("libunit.rlib")
-    assert [path.name for path in ours.folder.iterdir()] == ["libunit.rlib"]
+    assert rust.file("libunit.rlib") == library.file("libunit.rlib")
+    assert [path.name for path in rust.folder.iterdir()] == ["libunit.rlib"]
 
 
 @with_rustc
