@@ -233,10 +233,28 @@ def test_some_options_leave_the_library_to_rustc(
 
 
 @with_rustc
-def test_bitcode_for_later_links_stays(plain: Rust, burnish: Burnish) -> None:
+def test_bitcode_for_later_links_stays_in_smaller_objects(plain: Rust, burnish: Burnish) -> None:
+    """rustc's link-time optimization makes the same program of both libraries."""
+    programs, objects = [], []
     for rust in (plain, burnish):
-        rust.make("rlib", "-Cembed-bitcode=yes")
-    assert burnish.file("libunit.rlib") == plain.file("libunit.rlib")
+        macros = rust(*PASSED["a procedural macro"], source="macros/src/lib.rs")
+        assert macros.returncode == 0, macros.stderr
+        rust.make("rlib", "-Cembed-bitcode=yes", "-Ccodegen-units=1")
+        objects += [
+            one for name, _, one in _native.archive_members(rust.file("libunit.rlib")) if "rcgu" in name
+        ]
+        libraries = ("-L", str(rust.folder), "--extern", "unit", "--extern", "macros")
+        linker = Rust(rust.folder / "linked")
+        linker.make("bin", *libraries, "-Clto", "-Cembed-bitcode=yes", source="src/main.rs")
+        programs.append(linker.file("program"))
+    assert programs[0] == programs[1]
+    bitcode = [
+        {one.name: (one.flags, one.content) for one in _native.elf_sections(made) if ".llvm" in one.name}
+        for made in objects
+    ]
+    assert bitcode[0] == bitcode[1] and ".llvmbc" in bitcode[0]
+    sizes = [_native.object_sizes(made, True).loaded_bytes for made in objects]
+    assert sizes[1] < sizes[0]
 
 
 def stand_in(library: Rust, rust: Rust, name: str, *words: str) -> list[str]:
