@@ -345,6 +345,17 @@ def test_the_second_compilation_goes_to_another_folder() -> None:
     assert list(again) == [*expected, "-C", "save-temps", "--print", "link-args"]
 
 
+@with_rustc
+def test_only_the_same_emit_makes_the_same_metadata(tmp_path: Path) -> None:
+    """So the second compilation makes machine code, too, though an archive takes no more than its bitcode."""
+    metadata = []
+    for name, emit in (("first", "metadata,link"), ("again", "metadata,link"), ("less", "metadata,llvm-bc")):
+        rust = Rust(tmp_path / name)
+        rust.make("rlib", f"--emit={emit}", "-Ccodegen-units=1", "-Csave-temps")
+        metadata.append(rust.file("libunit.rmeta"))
+    assert metadata[0] == metadata[1] != metadata[2]
+
+
 def test_a_printed_link_is_read_with_its_variables() -> None:
     line = r'LC_ALL="C" "cc" "a \"b\"\u{e9}\n" "-o" "made/a"'
     assert links_in(f"said by a macro\n{line}\n") == {
