@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -336,6 +337,19 @@ def test_cargo_builds_a_package_with_a_script_and_a_macro(tmp_path: Path) -> Non
 def test_a_command_says_what_it_makes(words: str, expected: Sequence[str]) -> None:
     command = RustCommand(("rustc", *words.split()))
     assert (command.level, command.source, str(command.output)) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", False),
+        ("--target=thumbv7em-none-eabi", True),
+        (f"--target {platform.machine()}-mine.json", False),
+    ],
+)
+def test_a_target_is_another_machines(words: str, expected: bool) -> None:
+    """Its calls have a limit of stack, as with burnish cc."""
+    assert RustCommand(("rustc", *words.split(), "a.rs")).is_for_another_machine == expected
 
 
 def test_the_second_compilation_goes_to_another_folder() -> None:

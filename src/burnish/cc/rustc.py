@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.llvm.toolchain import is_native
+
 _FLAGS = frozenset({"--test", "--verbose", "--version", "--help"})  # long options without a value
 _SHORT = tuple(f"-{letter}" for letter in "CZLloAWDF")  # options with a value, in the same word or the next
 _LTO = "with link-time optimization the object is not final"
@@ -79,6 +81,12 @@ class RustCommand:
             elif name in ("-C", "--codegen") and value.startswith("opt-level="):
                 level = f"O{value.partition('=')[2]}"
         return level
+
+    @property
+    def is_for_another_machine(self) -> bool:
+        """Return whether the target is another machine than this one; a file may describe it."""
+        target = Path(self.last("--target")).name
+        return bool(target) and not is_native(target)
 
     @property
     def source(self) -> str:
