@@ -1,7 +1,7 @@
 """Run time of whole programs over clang -O3, on inputs that neither search nor profile saw.
 
     python benchmarks/speed.py [PATTERN ...] [--policy FILE] [--seconds 25] [--profile yes no]
-                               [--ways level policy search] [--cpu native] [--rounds 7] [--out FOLDER]
+                               [--ways level policy search] [--rounds 7] [--out FOLDER]
 
 Programs are kernels and workloads; by default the kernels from n to z, which sequence-values-seconds is not
 trained on, and all workloads. Each one is optimized for its medium input, without a profile and with one
@@ -69,7 +69,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=25.0, help="of search")
     parser.add_argument("--method", default="mixed")
     parser.add_argument("--profile", nargs="+", choices=("no", "yes"), default=["no", "yes"])
-    parser.add_argument("--cpu", default="x86-64")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "speed")
     options = parser.parse_args()
@@ -90,15 +89,14 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     comparer = Comparer(Effort(repeats=options.rounds, confidence=CONFIDENCE))
     for case in cases(options.patterns):
         assert case.unseen.workload
-        baseline = open_baseline(case.seen, LEVEL, options.cpu).object_code()
+        baseline = open_baseline(case.seen, LEVEL).object_code()
         for profile in (choice == "yes" for choice in options.profile):
-            settings = {"cpu": options.cpu, "profile": str(profile)}
-            task = load_task("llvm_passes").configured(settings, OBJECTIVE)
+            task = load_task("llvm_passes").configured({"profile": str(profile)}, OBJECTIVE)
             for way, trace in traces(task, case.seen, options):
                 made = baseline if trace is None else object_after(task, case.seen, trace)
                 same_output(baseline, made, case.unseen)
                 found = comparer.compare(baseline, made, case.unseen.workload)
-                row = {"program": case.seen.name, "way": way, "profile": profile, "cpu": options.cpu}
+                row = {"program": case.seen.name, "way": way, "profile": profile}
                 figures = {"ratio": found.ratio, "low": found.low, "high": found.high}
                 yield row | figures | {"verdict": found.verdict, "trace": trace}
                 print(f"{case.seen.name} {way} {profile} {found.ratio:.3f} {found.verdict}", file=sys.stderr)

@@ -8,16 +8,18 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from burnish import _native
+from burnish.cc.commands import cc
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.gnu import GnuCompiler, told
-from burnish.cc.requests import KeptReference
+from burnish.cc.jobs import ClangJobs
+from burnish.cc.requests import STACK_LIMIT, Compiled, DriverOptions, KeptReference
 from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.programs import load_program
 from burnish.llvm.toolchain import find_tool
@@ -72,6 +74,7 @@ class Project:
             tools / "arm-none-eabi-gcc",
             f"""echo "$@" >> {self.folder}/commands
             case "$*" in
+            -dumpmachine) echo arm-none-eabi ;;
             *"-E -v"*) cat {SAID}/arm-none-eabi-gcc.txt >&2; exit ;;
             *broken*) echo "broken.c:1: error: broken" >&2; exit 4 ;;
             *" -o "*) for last; do :; done; cp {self.folder}/theirs.o "$last" ;;
@@ -335,3 +338,28 @@ def test_a_real_compiler(project: Project, compiler: str) -> None:
     assert sizes[1].loaded_bytes <= sizes[0].loaded_bytes
     link = [compiler, *REAL[compiler], "-nostdlib", "-r", "item.o", "-o", "all.o"]
     subprocess.run(link, cwd=project.folder, check=True)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "expected"), [("gcc", None), ("arm-none-eabi-gcc", STACK_LIMIT)], ids=["this", "another"]
+)
+@pytest.mark.parametrize("words", ["-Os -c item.c", "item.o -o item"], ids=["compile", "link"])
+def test_only_calls_on_another_machine_have_a_limit_of_stack(
+    project: Project, monkeypatch: pytest.MonkeyPatch, compiler: str, expected: float | None, words: str
+) -> None:
+    """The machine is that of the plan, not that of the compiler's name."""
+    found = shutil.which(compiler, path=f"{project.folder / 'tools'}:{os.environ['PATH']}")
+    if not found:
+        pytest.skip(f"{compiler} is not installed")
+    limits = []
+
+    def improve(plan: ClangJobs, _compiled: Compiled, options: DriverOptions, _: object) -> None:
+        assert plan.is_for_another_machine == (expected is not None) and not plan.is_cross
+        limits.append(options.stack_limit)
+
+    monkeypatch.setattr(cc, "_improve", improve)
+    monkeypatch.chdir(project.folder)
+    given = DriverOptions(gnu=Path(found), compiled=Compiled(1.0, 0.0, frozenset()), whole_program=True)
+    for options in (given, replace(given, stack_limit=1.1)):
+        assert cc.compile_and_improve(words.split(), options, cxx=False, optimizer=cc.default_optimizer) == 0
+    assert limits == [expected, 1.1]

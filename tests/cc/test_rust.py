@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -68,6 +69,9 @@ class Burnish(Rust):
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
+Made = TypeVar("Made", bound=Rust)
+
+
 @pytest.fixture
 def plain(tmp_path: Path) -> Rust:
     return Rust(tmp_path / "plain")
@@ -78,47 +82,68 @@ def burnish(tmp_path: Path) -> Burnish:
     return Burnish(tmp_path / "burnish")
 
 
+@pytest.fixture(scope="session")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Rust:
+    """A library, a macro and a program, made by rustc; tests only read them."""
+    return with_program(Rust(tmp_path_factory.mktemp("theirs") / "plain"))
+
+
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Burnish:
+    """The same, made by burnish-rustc."""
+    return with_program(Burnish(tmp_path_factory.mktemp("ours") / "burnish"))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Rust:
+    """The library as one unit, made by rustc; tests copy or only read it."""
+    rust = Rust(tmp_path_factory.mktemp("library") / "plain")
+    rust.make("rlib", "-Ccodegen-units=1")
+    return rust
+
+
 def output_of(program: Path, *words: str) -> str:
     return subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
 
 
-def make_program(rust: Rust) -> Path:
+def with_program(rust: Made) -> Made:
     """Make a library, a procedural macro and a program that uses both."""
     macros = rust(*PASSED["a procedural macro"], source="macros/src/lib.rs")
     assert macros.returncode == 0, macros.stderr
     rust.make("rlib", UNITS)
     libraries = ("-L", str(rust.folder), "--extern", "unit", "--extern", "macros")
     rust.make("bin", *libraries, UNITS, source="src/main.rs")
-    return rust.folder / "program"
+    return rust
 
 
 @with_rustc
-def test_a_program_of_two_crates_is_smaller_and_prints_the_same(plain: Rust, burnish: Burnish) -> None:
+def test_a_program_of_two_crates_is_smaller_and_prints_the_same(theirs: Rust, ours: Burnish) -> None:
     """A panic in the library unwinds through both crates; drops, threads and thread-locals work."""
-    theirs, ours = make_program(plain), make_program(burnish)
-    expected = output_of(theirs)
+    before, after = theirs.folder / "program", ours.folder / "program"
+    expected = output_of(before)
     assert "dropped: of the library\ndropped: of the program\ntrue" in expected
-    assert output_of(ours) == expected
-    assert read_linked(ours).loaded_bytes < read_linked(theirs).loaded_bytes
-    records = burnish.records()
+    assert output_of(after) == expected
+    assert read_linked(after).loaded_bytes < read_linked(before).loaded_bytes
+    records = ours.records()
     assert {record["action"] for record in records} <= {"optimized", "kept"}
     assert {Path(record["output"]).name for record in records} == {"libunit.rlib", "program"}
     assert all(record["loaded_bytes"] <= record["loaded_bytes_before"] for record in records)
-    assert {path.name for path in burnish.folder.iterdir()} == {path.name for path in plain.folder.iterdir()}
+    assert {path.name for path in ours.folder.iterdir()} == {path.name for path in theirs.folder.iterdir()}
 
 
 @with_rustc
-def test_an_archive_differs_in_its_objects_alone(plain: Rust, burnish: Burnish) -> None:
+def test_an_archive_differs_in_its_objects_alone(theirs: Rust, ours: Burnish) -> None:
     """Metadata and names are rustc's; each object offers the same symbols."""
-    for rust in (plain, burnish):
-        rust.make("rlib", UNITS)
-    pairs = [_native.archive_members(rust.file("libunit.rlib")) for rust in (plain, burnish)]
+    pairs = [_native.archive_members(rust.file("libunit.rlib")) for rust in (theirs, ours)]
     assert [name for name, _, _ in pairs[0]] == [name for name, _, _ in pairs[1]]
-    changed = [(theirs, ours) for (_, _, theirs), (_, _, ours) in zip(*pairs, strict=True) if theirs != ours]
+    changed = [
+        (first, second) for (_, _, first), (_, _, second) in zip(*pairs, strict=True) if first != second
+    ]
     assert changed
-    for theirs, ours in changed:
-        assert offered_symbols(theirs) == offered_symbols(ours)
-        assert _native.object_sizes(ours, True).loaded_bytes < _native.object_sizes(theirs, True).loaded_bytes
+    for first, second in changed:
+        assert offered_symbols(first) == offered_symbols(second)
+        sizes = [_native.object_sizes(content, True).loaded_bytes for content in (first, second)]
+        assert sizes[1] < sizes[0]
 
 
 @with_rustc
@@ -209,15 +234,33 @@ def test_some_options_leave_the_library_to_rustc(
 
 
 @with_rustc
-def test_bitcode_for_later_links_stays(plain: Rust, burnish: Burnish) -> None:
+def test_bitcode_for_later_links_stays_in_smaller_objects(plain: Rust, burnish: Burnish) -> None:
+    """rustc's link-time optimization makes the same program of both libraries."""
+    programs, objects = [], []
     for rust in (plain, burnish):
-        rust.make("rlib", "-Cembed-bitcode=yes")
-    assert burnish.file("libunit.rlib") == plain.file("libunit.rlib")
+        macros = rust(*PASSED["a procedural macro"], source="macros/src/lib.rs")
+        assert macros.returncode == 0, macros.stderr
+        rust.make("rlib", "-Cembed-bitcode=yes", "-Ccodegen-units=1")
+        objects += [
+            one for name, _, one in _native.archive_members(rust.file("libunit.rlib")) if "rcgu" in name
+        ]
+        libraries = ("-L", str(rust.folder), "--extern", "unit", "--extern", "macros")
+        linker = Rust(rust.folder / "linked")
+        linker.make("bin", *libraries, "-Clto", "-Cembed-bitcode=yes", source="src/main.rs")
+        programs.append(linker.file("program"))
+    assert programs[0] == programs[1]
+    bitcode = [
+        {one.name: (one.flags, one.content) for one in _native.elf_sections(made) if ".llvm" in one.name}
+        for made in objects
+    ]
+    assert bitcode[0] == bitcode[1] and ".llvmbc" in bitcode[0]
+    sizes = [_native.object_sizes(made, True).loaded_bytes for made in objects]
+    assert sizes[1] < sizes[0]
 
 
-def stand_in(rust: Rust, name: str, *words: str) -> list[str]:
+def stand_in(library: Rust, rust: Rust, name: str, *words: str) -> list[str]:
     """Return the command after rustc, with a stand-in for the search; rustc has made the library."""
-    rust.make("rlib", "-Ccodegen-units=1")
+    shutil.copytree(library.folder, rust.folder, dirs_exist_ok=True)
     log = str(rust.folder.with_suffix(".jsonl"))
     command = [sys.executable, str(OPTIMIZERS), name, "rustc", "--compiled=1", "--report", log, *words, "--"]
     crate = ["--crate-type=rlib", "--crate-name=unit", *FOR_SIZE, "-Ccodegen-units=1", "--edition=2021"]
@@ -226,38 +269,36 @@ def stand_in(rust: Rust, name: str, *words: str) -> list[str]:
 
 @with_rustc
 @pytest.mark.parametrize("name", ["garbage", "drop_everything"])
-def test_a_search_that_fails_leaves_the_first_trial(plain: Rust, tmp_path: Path, name: str) -> None:
+def test_a_search_that_fails_leaves_the_first_trial(library: Rust, tmp_path: Path, name: str) -> None:
     """Symbols, metadata and names are those of rustc; the reason is in the log."""
-    ours = Rust(tmp_path / "ours")
-    command = stand_in(ours, name)
-    plain.make("rlib", "-Ccodegen-units=1")
+    rust = Rust(tmp_path / "ours")
+    command = stand_in(library, rust, name)
     assert subprocess.run(command, cwd=CRATES, check=True, capture_output=True).stderr == b""
-    for theirs, better in zip(
-        _native.archive_members(plain.file("libunit.rlib")),
-        _native.archive_members(ours.file("libunit.rlib")),
+    for first, better in zip(
+        _native.archive_members(library.file("libunit.rlib")),
+        _native.archive_members(rust.file("libunit.rlib")),
         strict=True,
     ):
-        assert theirs[0] == better[0]
-        if theirs[2] != better[2]:
-            assert offered_symbols(theirs[2]) == offered_symbols(better[2])
+        assert first[0] == better[0]
+        if first[2] != better[2]:
+            assert offered_symbols(first[2]) == offered_symbols(better[2])
 
 
 @with_rustc
 def test_a_killed_search_leaves_rustcs_library_and_no_process(
-    plain: Rust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Rust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLEEPS", str(tmp_path / "sleeps"))
-    ours = Rust(tmp_path / "ours")
-    command = stand_in(ours, "sleep")
-    plain.make("rlib", "-Ccodegen-units=1")
+    rust = Rust(tmp_path / "ours")
+    command = stand_in(library, rust, "sleep")
     process = subprocess.Popen(command, cwd=CRATES)
     wait_until((tmp_path / "sleeps").exists)
     children = [int(pid) for pid in (tmp_path / "sleeps").read_text().split()]
     process.kill()
     process.wait(MOST_SECONDS)
     wait_until(lambda: not any(map(alive, children)))
-    assert ours.file("libunit.rlib") == plain.file("libunit.rlib")
-    assert [path.name for path in ours.folder.iterdir()] == ["libunit.rlib"]
+    assert rust.file("libunit.rlib") == library.file("libunit.rlib")
+    assert [path.name for path in rust.folder.iterdir()] == ["libunit.rlib"]
 
 
 @with_rustc
@@ -298,11 +339,35 @@ def test_a_command_says_what_it_makes(words: str, expected: Sequence[str]) -> No
     assert (command.level, command.source, str(command.output)) == tuple(expected)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", False),
+        ("--target=thumbv7em-none-eabi", True),
+        (f"--target {platform.machine()}-mine.json", False),
+    ],
+)
+def test_a_target_is_another_machines(words: str, expected: bool) -> None:
+    """Its calls have a limit of stack, as with burnish cc."""
+    assert RustCommand(("rustc", *words.split(), "a.rs")).is_for_another_machine == expected
+
+
 def test_the_second_compilation_goes_to_another_folder() -> None:
     words = "--crate-name a -g --out-dir out -C opt-level=z -L dependency=deps --test a.rs".split()
     again = RustCommand(("rustc", *words)).once_more(Path("made"))
     expected = "rustc --crate-name=a -g -C opt-level=z -L dependency=deps --test a.rs --out-dir made".split()
     assert list(again) == [*expected, "-C", "save-temps", "--print", "link-args"]
+
+
+@with_rustc
+def test_only_the_same_emit_makes_the_same_metadata(tmp_path: Path) -> None:
+    """So the second compilation makes machine code, too, though an archive takes no more than its bitcode."""
+    metadata = []
+    for name, emit in (("first", "metadata,link"), ("again", "metadata,link"), ("less", "metadata,llvm-bc")):
+        rust = Rust(tmp_path / name)
+        rust.make("rlib", f"--emit={emit}", "-Ccodegen-units=1", "-Csave-temps")
+        metadata.append(rust.file("libunit.rmeta"))
+    assert metadata[0] == metadata[1] != metadata[2]
 
 
 def test_a_printed_link_is_read_with_its_variables() -> None:

@@ -11,6 +11,7 @@ import pytest
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import Attempt, Compiled, DriverOptions, Request
+from burnish.cc.searching import Found
 from burnish.cc.wasm_link import improve_module, sizes_of
 from burnish.tasks.wasm_passes.sections import sections
 from tests.cc.conftest import Compiler, make_drop_in
@@ -64,11 +65,11 @@ def test_only_size_levels_ask_for_it(cross: Compiler) -> None:
     assert not built(cross, "-O2", "-s")[1]
 
 
-def improved(program: Path, folder: Path) -> Outcome:
+def improved(program: Path, folder: Path, ram_limit: float | None = None) -> Outcome:
     """Return the outcome for a linked module."""
     link = ClangJob(("wasm-ld", "a.o", "-o", str(program)))
     compiled = Compiled(0.1, 0.1, frozenset())
-    build = Build(ClangJobs((link,), "23"), compiled, DriverOptions(), _no_search, folder)
+    build = Build(ClangJobs((link,), "23"), compiled, DriverOptions(ram_limit=ram_limit), _no_search, folder)
     outcome = improve_module(build, link, "Oz", folder)
     assert outcome
     return outcome
@@ -97,6 +98,33 @@ def test_binaryen_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert outcome.action == "kept"
     assert outcome.reason.startswith("binaryen is not installed: pip install")
     assert outcome.before == sizes_of(program.read_bytes())
+
+
+def test_ram_is_the_memory_that_a_module_begins_with(cross: Compiler) -> None:
+    """It has room for zero-initialized data."""
+    wasmtime = pytest.importorskip("wasmtime")
+    (cross.directory / "sum.c").write_text("char zeros[300000]; int sum(int at) { return ++zeros[at]; }")
+    done = cross(*LINK, "-Oz", "-s", "sum.c", "-o", "sum.wasm")
+    assert (done.returncode, done.stderr) == (0, b"")
+    content = (cross.directory / "sum.wasm").read_bytes()
+    store = wasmtime.Store()
+    exports = wasmtime.Instance(store, wasmtime.Module(store.engine, content), []).exports(store)
+    assert sizes_of(content).ram_bytes == exports["memory"].data_len(store) > 300000
+
+
+def test_a_limit_of_ram_holds_for_linked_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binaryen's passes never make the memory larger; a stand-in for them does."""
+    wasmtime = pytest.importorskip("wasmtime")
+    program = tmp_path / "a.wasm"
+    before = wasmtime.wat2wasm("(module (memory 2) (func (nop) (nop) (nop)))")
+    after = wasmtime.wat2wasm("(module (memory 3) (func))")
+    found = Found[bytes](len(after), (), 1, 0, after)
+    monkeypatch.setattr("burnish.cc.wasm_link._searched", lambda *_arguments: (after, found, ""))
+    for limit, expected in ((None, after), (1.5, after), (1.0, before)):
+        program.write_bytes(before)
+        outcome = improved(program, tmp_path, limit)
+        assert program.read_bytes() == expected, limit
+    assert outcome.reason == "the smaller module needs more memory than --ram-limit allows"
 
 
 def _crash(*_arguments: Any, **_options: Any) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
+from burnish.cc.requests import STACK_LIMIT
 from burnish.cli import main
-from burnish.core.objective import parse_objective
+from burnish.core.objective import parse_growth, parse_objective
 from burnish.core.result import Result
 from burnish.llvm.corpora.kernels import FLAGS, find_kernel
+from burnish.llvm.modules.parts import STACK_OF_OTHER_MACHINES
 from burnish.llvm.toolchain import find_tool
 from tests.conftest import children
 from tests.sources import DATA
@@ -161,6 +163,26 @@ def test_option_that_ignores_always_inline_is_named(capsys: pytest.CaptureFixtur
     assert optimize("always_inline.c", "--ignore-always-inline", "--result", "r.jsonl") == 0
     assert "Not comparable with clang's levels: always_inline = False" in capsys.readouterr().out
     assert results(Path("r.jsonl").read_text())[0].options == {"always_inline": "False"}
+
+
+def test_only_calls_on_another_machine_have_a_limit_of_stack(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each program counts: a run may have several machines."""
+    Path("arm.ll").write_text('target triple = "thumbv7em-none-eabi"\ndefine void @f() { ret void }\n')
+    other = ("--", "--target=thumbv7em-none-eabi")
+    limited = f"stack-growth<={STACK_LIMIT}"
+    assert parse_growth(STACK_OF_OTHER_MACHINES) == STACK_LIMIT
+    for arguments, expected in (
+        (("strings.c", "arm.ll"), [False, True]),
+        (("strings.c", *other), [True]),
+        (("--link", "arm.ll", "--output=linked.o"), [True]),
+        (("--stack-limit=none", "strings.c", *other), [False]),
+        (("--objective=text-bytes", "strings.c", *other), [False]),
+    ):
+        assert main(["optimize", "--json", *QUICK, *arguments]) == 0
+        found = results(capsys.readouterr().out)
+        assert [limited in result.objective for result in found] == expected, arguments
+    assert main(["optimize", "--json", *QUICK, "--stack-limit=10%", "strings.c", *other]) == 0
+    assert "stack-growth<=1.1" in results(capsys.readouterr().out)[0].objective
 
 
 BROKEN: dict[str, bytes] = {

@@ -138,7 +138,7 @@ def make_plan(
     given = [word for word, _ in words]
     from_files = any(word.startswith("@") for word in given)
     if links and whole_program and not sources and ("-o" in given or not from_files):
-        return ClangJobs((_link(compiler, words, {}),), "", gnu=compiler.name)
+        return ClangJobs((_link(compiler, words, {}),), "", _machine_of(compiler), compiler.name)
     if not sources or not (links or "-c" in given) or from_files:
         return None
     if links and (
@@ -216,6 +216,13 @@ def ask(
         check=False,
     )
     return GnuCompiler.parse(os.fsdecode(done.stderr))
+
+
+def _machine_of(compiler: Path) -> str:
+    """Return the machine for which a GNU compiler was built; "" if it does not say."""
+    command = [str(compiler), "-dumpmachine"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def told(asked: GnuCompiler, clang: Path) -> list[str]:

@@ -183,7 +183,7 @@ class ClangJobs:
 
     jobs: tuple[ClangJob, ...]
     version: str  # of clang
-    target: str = ""  # that the command names; "" without one
+    target: str = ""  # that the command names, or the machine of a GNU linker; "" without one
     gnu: str = ""  # the GNU compiler that makes the objects in clang's place, with its version
     gnu_jobs: tuple[ClangJob, ...] = ()  # its command for each object of a command that links, too
     warnings: str = ""  # of the driver, about the command's words; clang prints them before it runs the jobs
@@ -217,11 +217,16 @@ class ClangJobs:
         return any(Path(job.command[0]).name == "wasm-ld" for job in self.jobs)
 
     @property
-    def is_cross(self) -> bool:
-        """Return whether clang's package alone cannot run the jobs: code for another machine, WebAssembly."""
+    def is_for_another_machine(self) -> bool:
+        """Return whether the jobs make code for another machine than this one, such as WebAssembly."""
         triples = [job.value("-triple") for job in self.jobs if job.belongs_to_clang]
-        foreign = any(triple and not is_native(triple) for triple in (*triples, self.target))
-        return self.makes_module or (foreign and not self.gnu)
+        named = filter(None, (*triples, self.target))
+        return self.makes_module or not all(map(is_native, named))
+
+    @property
+    def is_cross(self) -> bool:
+        """Return whether clang's package alone cannot run the jobs, and no GNU compiler runs them."""
+        return self.is_for_another_machine and not self.gnu
 
     @property
     def outputs(self) -> frozenset[Path]:

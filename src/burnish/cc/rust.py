@@ -30,7 +30,8 @@ from burnish.files import write_atomically
 _FRONTS = ("thin-lto-after-import.bc", "lto.after-restriction.bc", "no-opt.bc")
 _ARCHIVE = b"!<arch>\n"
 _WASM = b"\0asm"
-_BITCODE = b".llvmbc"  # a section with the bitcode for a later link-time optimization
+# Sections of an object for a later link-time optimization by rustc: the bitcode, and its options.
+_BITCODE = (".llvmbc", ".llvmcmd")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _LINK = re.compile(rf"(?:\w+={_STRING} )*{_STRING}(?: {_STRING})*")
 _WORD = re.compile(rf"(?:\w+=)?{_STRING}")
@@ -121,7 +122,11 @@ class _CrateBuild:
         model = guard.step(lambda: relocation_model(min(units, key=Unit.size).after)) if units else ""
         ended = self.compiled.clock.now()
         outcomes = {unit.path: self._improved(unit, units, model, ended) for unit in units}
-        better = {path: one.better.read_bytes() for path, one in outcomes.items() if one.better}
+        better = {
+            unit.path: with_bitcode_of(unit.reference, file.read_bytes())
+            for unit in units
+            if (file := outcomes[unit.path].better)
+        }
         for path, output in outputs.items():
             why = ""
             if better:
@@ -153,7 +158,7 @@ class _CrateBuild:
     def _improved(self, unit: Unit, units: list[Unit], model: str, ended: float) -> Outcome:
         """Search for a smaller object; its part of the budget is that of its bitcode."""
         job = unit.job(self.command, model, several=len(units) > 1)
-        if _BITCODE in unit.reference:
+        if not unit.reference.startswith(ELF) and _BITCODE[0].encode() in unit.reference:
             return passed_through(
                 job, "the object has bitcode for other links; -C embed-bitcode=no", unit.path
             )
@@ -197,6 +202,16 @@ def _remade(made: Path, first: Path, better: Mapping[Path, bytes], link: tuple[s
     if loaded_bytes(made) >= loaded_bytes(first):
         raise KeptReference("the program that is linked of smaller objects loads as many bytes as rustc's")
     return made.read_bytes()
+
+
+def with_bitcode_of(theirs: bytes, ours: bytes) -> bytes:
+    """Return an object with the sections of another one that hold bitcode; linkers drop these."""
+    from burnish import _native
+
+    for section in _native.elf_sections(theirs) if theirs.startswith(ELF) else ():
+        if section.name in _BITCODE:
+            ours = _native.with_section(ours, section.name, section.content)
+    return ours
 
 
 def relocation_model(bitcode: Path) -> str:

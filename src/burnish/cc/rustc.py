@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.llvm.toolchain import is_native
+
 _FLAGS = frozenset({"--test", "--verbose", "--version", "--help"})  # long options without a value
 _SHORT = tuple(f"-{letter}" for letter in "CZLloAWDF")  # options with a value, in the same word or the next
 _LTO = "with link-time optimization the object is not final"
@@ -81,6 +83,12 @@ class RustCommand:
         return level
 
     @property
+    def is_for_another_machine(self) -> bool:
+        """Return whether the target is another machine than this one; a file may describe it."""
+        target = Path(self.last("--target")).name
+        return bool(target) and not is_native(target)
+
+    @property
     def source(self) -> str:
         """The file of the crate's root module."""
         return self.last("")
@@ -120,7 +128,11 @@ class RustCommand:
         return None
 
     def once_more(self, folder: Path) -> tuple[str, ...]:
-        """Return the words for a second compilation, which keeps its bitcode and prints how it links."""
+        """Return the words for a second compilation, which keeps its bitcode and prints how it links.
+
+        Bitcode alone (`--emit=llvm-bc`) would take up to a quarter less time. But the values of --emit are a
+        part of the hash of the crate in its metadata, which must be as the first time.
+        """
         words = [self.words[0]]
         for name, value in self.options:
             if name == "-o":

@@ -43,25 +43,32 @@ def improve_module(build: Build, link: ClangJob, level: str, folder: Path) -> Ou
     outcome = Outcome("linked module", level, link.command)
     try:
         content = path.read_bytes()
-        outcome = replace(outcome, before=sizes_of(content))
+        before = sizes_of(content)
+        outcome = replace(outcome, before=before)
         made, found, reason = _searched(build, path.name, content, folder)
         outcome = replace(outcome, evaluations=found.evaluations, crashes=found.crashes, reason=reason)
         if len(made) >= len(content):
             raise KeptReference("nothing smaller was found")
+        after, limit = sizes_of(made), build.options.ram_limit
+        if limit is not None and after.ram_bytes > limit * before.ram_bytes:
+            raise KeptReference("the smaller module needs more memory than --ram-limit allows")
         write_atomically(path, made)
-        outcome = replace(outcome, action="optimized", after=sizes_of(made), trace=found.trace)
+        outcome = replace(outcome, action="optimized", after=after, trace=found.trace)
     except (KeptReference, BurnishError, OSError, ValueError) as why:
         outcome = replace(outcome, reason=str(why))
     return replace(outcome, seconds=clock.now() - start)
 
 
 def sizes_of(content: bytes) -> Sizes:
-    """Return the sizes of a linked module: of its file, its code and its data."""
-    from burnish.tasks.wasm_passes.sections import sections
+    """Return the sizes of a linked module: of its file, its code, its data and its memory.
+
+    The memory begins with whole pages of 64 KiB, so a limit of RAM holds for pages.
+    """
+    from burnish.tasks.wasm_passes.sections import memory_bytes, sections
 
     sizes = {section.kind: section.size for section in sections(content)}
     code, data = sizes.get("code", 0), sizes.get("data", 0)
-    return Sizes(len(content), code, code + data, data)
+    return Sizes(len(content), code, code + data, data, memory_bytes(content))
 
 
 def _searched(build: Build, name: str, content: bytes, folder: Path) -> tuple[bytes, Found[bytes], str]:

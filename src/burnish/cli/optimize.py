@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -37,6 +37,7 @@ from burnish.console.progress import Bars, SearchProgress
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import BurnishError, InputError
 from burnish.core.objective import parse_objective
+from burnish.core.program import Program
 from burnish.core.registry import load_task, task_for
 from burnish.core.task import Task
 from burnish.evaluation import Callbacks, Strategy
@@ -56,7 +57,8 @@ def main(arguments: Sequence[str]) -> int:
     shards = _shards_of(options)
     given = options.files
     task = task_for(given, options.task)
-    goal = task.goal(options.objective, given_goals(options, task))
+    goal_of = partial(task.goal, options.objective, given_goals(options, task))
+    goal = goal_of()
     settings = given_settings(options, task)
     if setting := policies.setting_of(options.policy, task):  # a part of the task, not a guide
         settings[setting], options.policy = options.policy, policies.NONE
@@ -66,7 +68,10 @@ def main(arguments: Sequence[str]) -> int:
     for line in dict.fromkeys(line for text in given for line in task.source().left_out(text)):
         print(f"burnish: left out: {line}", file=sys.stderr)
     asked = _settings(options, task, goal)
-    items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
+    if options.link:
+        items = _linked(options, task, compiler, goal_of)
+    else:
+        items = _single(options, task, given, compiler, goal_of)
     if not (options.json or options.quiet):
         announce_policy(options.policy, task, asked.objective)
     kept = KeptResults(options.result, task, asked, resume=options.resume) if options.result else None
@@ -274,7 +279,11 @@ def _parser(words: Sequence[str]) -> CommandParser:
 
 
 def _single(
-    options: argparse.Namespace, task: Task, given: Sequence[str], compiler: tuple[str, ...]
+    options: argparse.Namespace,
+    task: Task,
+    given: Sequence[str],
+    compiler: tuple[str, ...],
+    goal_of: Callable[[Program], str],
 ) -> list[Item]:
     """Return an item for each program."""
     outputs = OutputPaths(task).of(given, options.files, options.output)
@@ -287,7 +296,8 @@ def _single(
         loaded = source.load(file, compiler)
         program = source.with_runs(loaded.program, options.run, [file], compiler)
         words = (file, *(RUN + run for run in options.run), *compiler)
-        return Job(program, words, output, loaded.arguments, source.variants(file, compiler), top)
+        variants = source.variants(file, compiler)
+        return Job(program, words, output, loaded.arguments, variants, top, goal_of(program))
 
     return [
         Item(file, partial(load, file, output)) for file, output in zip(options.files, outputs, strict=True)
@@ -300,7 +310,9 @@ def _written(task: Task, outputs: Sequence[Path]) -> list[Path]:
     return [one.with_suffix(end) for one in outputs for end in (one.suffix, *beside.get(one.suffix, ()))]
 
 
-def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) -> list[Item]:
+def _linked(
+    options: argparse.Namespace, task: Task, compiler: tuple[str, ...], goal_of: Callable[[Program], str]
+) -> list[Item]:
     """Return one item: all programs linked into one."""
     outputs, source = OutputPaths(task), task.source()
     output = options.output or Path(f"linked{outputs.default}")
@@ -312,7 +324,7 @@ def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) 
         whole = source.link([source.load(file, compiler).program for file in options.files])
         program = source.with_runs(whole, options.run, options.files, compiler)
         words = (*options.files, *(RUN + run for run in options.run), *compiler)
-        return Job(program, words, output, compiler)
+        return Job(program, words, output, compiler, objective=goal_of(program))
 
     return [Item("+".join(options.files), load)]
 

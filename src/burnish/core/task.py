@@ -73,14 +73,14 @@ class TaskSettings:
 
     `configure` takes texts by the settings' names, and the objective, because defaults may depend on it. With
     Task.options, it makes the same task again. `goal` turns an objective into the one that users of
-    `burnish optimize` mean, for example within limits.
+    `burnish optimize` mean for a program, for example within limits; None: for a usual program.
     """
 
     objective: str = ""  # default objective of `burnish optimize`; the task's first one if ""
     settings: tuple[Setting, ...] = ()
     configure: Callable[[Mapping[str, str], str | None], Task] | None = None
     goal_settings: tuple[Setting, ...] = ()
-    goal: Callable[[str, Mapping[str, str]], str] | None = None
+    goal: Callable[[str, Mapping[str, str], Program | None], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -274,18 +274,19 @@ class Task:
                 raise UnknownName.among(f"setting of {self.id}", name, known)
         return self.settings.configure(given, objective) if self.settings.configure else self
 
-    def goal(self, objective: str | None, given: Mapping[str, str]) -> str:
+    def goal(self, objective: str | None, given: Mapping[str, str], program: Program | None = None) -> str:
         """Return an objective as a user of `burnish optimize` means it, for example within limits.
 
         Args:
             objective: The objective's name; None: the default of `burnish optimize`.
             given: Texts, by the names of the settings' `goal_settings`.
+            program: The program, whose machine may have limits of its own; None: a usual one.
 
         Raises:
             UnknownName, InputError: see `objective`.
         """
         name = self.objective(objective or self.settings.objective or None).name
-        return self.objective(self.settings.goal(name, given) if self.settings.goal else name).name
+        return self.objective(self.settings.goal(name, given, program) if self.settings.goal else name).name
 
     def objective(self, name: str | None = None) -> Objective:
         """Return an objective by its text: a name, a weighted one, or one within limits; None: the default.

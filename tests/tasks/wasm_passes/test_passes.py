@@ -14,6 +14,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.tasks.wasm_passes.actions import ACTIONS, ALL, DESCRIPTIONS, commandline
 from burnish.tasks.wasm_passes.binaryen import LEVELS, Module
 from burnish.tasks.wasm_passes.running import execute
+from burnish.tasks.wasm_passes.sections import memory_bytes
 from burnish.tasks.wasm_passes.session import BASELINES, WasmSession, open_program
 from tests.tasks.wasm_passes.modules import compiled, count
 
@@ -39,7 +40,8 @@ def test_random_traces_keep_the_output(seed: int, level: str) -> None:
     assert expected[0].output.endswith(b"done\n")
 
 
-def test_each_action_keeps_the_output() -> None:
+def test_each_action_keeps_the_output_and_the_memory() -> None:
+    """So a limit of RAM holds for all traces."""
     program = count()
     expected = execute(program.content, RUN, {})
     opened = open_program(program)
@@ -47,6 +49,7 @@ def test_each_action_keeps_the_output() -> None:
         session = opened.fork()
         session.apply_entry(text)
         assert execute(session.object_code(), RUN, {}) == expected, text
+        assert memory_bytes(session.object_code()) == memory_bytes(program.content) == 1 << 16, text
     assert expected[0].output == b"acgmeokii"
 
 

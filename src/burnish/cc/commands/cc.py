@@ -142,7 +142,7 @@ def compile_and_improve(
         )
     ):
         processes.replace_by([compiler, *arguments])
-    if options.stack_limit is None and plan and (plan.is_cross or options.gnu):
+    if options.stack_limit is None and plan and plan.is_for_another_machine:
         options = replace(options, stack_limit=STACK_LIMIT)
     if plan and plan.is_cross:
         return _cross(plan, arguments, options, optimizer)

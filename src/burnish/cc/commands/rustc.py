@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from burnish.cc import processes
 from burnish.cc.commands import cc
-from burnish.cc.requests import Optimizer
+from burnish.cc.requests import STACK_LIMIT, Optimizer
 from burnish.cc.rustc import RustCommand
 from burnish.core.errors import BurnishError, InputError
 
@@ -41,6 +42,8 @@ def main(arguments: list[str], *, optimizer: Optimizer = cc.default_optimizer) -
     from burnish.cc.rust import outcomes_of
 
     command = RustCommand(tuple(words))
+    if options.stack_limit is None and command.is_for_another_machine:
+        options = replace(options, stack_limit=STACK_LIMIT)
     try:
         with (
             processes.signals_raise(),

@@ -30,6 +30,11 @@ class Job:
     variants: dict[str, Program] = field(default_factory=dict)
     """Variants of the program, for baselines for which the front end emits other code."""
     top: Path | None = None  # top of the output's tree: folders are made below it
+    objective: str = ""  # of the program, whose machine may have limits of its own; "": see SearchSettings
+
+    def settings(self, common: SearchSettings) -> SearchSettings:
+        """Return the settings of this program's search; `common` are those for all programs."""
+        return replace(common, objective=self.objective or common.objective)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ def search_job(task: Task, job: Job, settings: SearchSettings, callbacks: Callba
     Raises:
         InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimization.
     """
+    settings = job.settings(settings)
     problem = Problem(task, job.program, settings.objective, job.variants, settings.limits)
     recorder = Recorder()
 

@@ -72,7 +72,7 @@ class KeptResults:
 
     def find(self, job: Job) -> Result | None:
         """Return an earlier run's result for the same program, settings, budget and toolchain, or None."""
-        task, settings, seed = self._task, self._settings, self._settings.strategy.seed
+        task, settings, seed = self._task, job.settings(self._settings), self._settings.strategy.seed
         search = (settings.objective, self._method, seed, settings.budget.text)
         row = self._rows.get(_key(job.program.digest, task.id, task.options, *search, toolchain(task)))
         if row and (row.program, row.source) != (job.program.name, job.source):  # a copy of the program

@@ -26,7 +26,7 @@ def shard_of(task: Task, job: Job, settings: SearchSettings, method: str) -> Sha
         settings: The settings of the search.
         method: The search's name with the digest of its policy, as `policies.named` returns it.
     """
-    job = replace(job, output=Path(), top=None)
+    job, settings = replace(job, output=Path(), top=None), job.settings(settings)
     budget, strategy = settings.budget, settings.strategy
     programs = {name: program.key for name, program in job.variants.items()}
     parts: list[object] = [

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.objective import parse_growth
+from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.session import Session
 from burnish.core.task import Checks, Files, Presentation, Setting, Task, TaskSettings
@@ -17,7 +18,7 @@ from burnish.core.validator import Validator
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
-from burnish.llvm.modules.module import emit_as_told, without_unwind_tables
+from burnish.llvm.modules.module import emit_as_told, read_module, without_unwind_tables
 from burnish.llvm.modules.objectives import level_for, within_limits
 from burnish.llvm.run.check import object_behaviour
 from burnish.llvm.toolchain import bitcode_to_object, clang_version, is_native
@@ -34,6 +35,7 @@ SHOWN = Presentation(
 )
 
 SPEED_LIMIT, STACK_LIMIT, RAM_LIMIT = "speed-limit", "stack-limit", "ram-limit"
+STACK_OF_OTHER_MACHINES = "50%"  # the default of STACK_LIMIT there, as burnish.cc.requests.STACK_LIMIT
 
 CPU = Setting(
     "cpu", "processor for functions that do not name one; default: the program's, or x86-64", metavar="CPU"
@@ -47,7 +49,8 @@ GOAL_SETTINGS = (
     ),
     Setting(
         STACK_LIMIT,
-        "how much more stack than with -Oz a call may take, for fewer loaded bytes: 0%, 10%, none (default)",
+        "how much more stack than with -Oz a call may take, for fewer loaded bytes: 0%, 10%, none; default: "
+        "50% for other machines, none for this one",
         metavar="PERCENT",
         default="none",
     ),
@@ -122,9 +125,16 @@ def write_text(session: Session, _arguments: tuple[str, ...], _level: str) -> by
     return content.encode()
 
 
-def goal(objective: str, given: Mapping[str, str]) -> str:
-    """Return the objective of `burnish optimize`, within the limits of GOAL_SETTINGS."""
-    texts = (given.get(setting.name) or setting.default for setting in GOAL_SETTINGS)
+def goal(objective: str, given: Mapping[str, str], program: Program | None = None) -> str:
+    """Return the objective of `burnish optimize` for a program, within the limits of GOAL_SETTINGS.
+
+    Raises:
+        ProgramError: the program cannot be read.
+    """
+    defaults = {setting.name: setting.default for setting in GOAL_SETTINGS}
+    if program and objective == "loaded-bytes" and not is_native(read_module(program).triple):
+        defaults[STACK_LIMIT] = STACK_OF_OTHER_MACHINES
+    texts = (given.get(name) or default for name, default in defaults.items())
     slowdown, stack, ram = (parse_growth(text or "none") for text in texts)
     return within_limits(objective, slowdown, stack_growth=stack, ram_growth=ram)
 

@@ -15,6 +15,7 @@ NAMES = (
 
 FOR_TOOLS = ("target_features", "sourceMappingURL", "build_id")
 FUNCTION_NAMES = 1  # the subsection of the name section
+PAGE_BYTES = 1 << 16  # of memory
 
 
 class Section(NamedTuple):
@@ -84,6 +85,19 @@ def body_sizes(content: bytes) -> list[int]:
                 at = begin + size
             return sizes
     return []
+
+
+def memory_bytes(content: bytes) -> int:
+    """Return the bytes of memory with which a module that has memory of its own begins.
+
+    They hold its data, with zero-initialized data, and its stack; the rest of the last page is not used.
+    """
+    for section in sections(content):
+        if section.kind == "memory":
+            count, at = number(content, section.begin)
+            pages, _ = number(content, at + 1) if count else (0, at)  # after the flags
+            return pages * PAGE_BYTES
+    return 0
 
 
 def leb128(value: int) -> bytes:
