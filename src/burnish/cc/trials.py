@@ -24,6 +24,8 @@ class Trials(ABC):
         self.command = command  # of clang -cc1; code is generated with its options
         self.optimizer, self.guard = optimizer, guard
         self.own: bytes | None = None  # clang's object after the level's own passes; None: not known
+        self.level: Attempt | None = None  # the module after the level's own passes, if known
+        self.level_bitcode: bytes | None = None  # the same as the search has it; see Request
         self.best: Attempt | None = None
         self.reasons: list[str] = []  # why trials did not help
         self.evaluations = self.crashes = 0  # of both searches
@@ -53,7 +55,7 @@ class Trials(ABC):
     def try_passes(self, request: Request) -> None:
         """Search for passes with the optimizer, and take the attempt that it returns."""
         with self.trying():
-            forked = request.forked()
+            forked = replace(request.forked(), level_bitcode=self.level_bitcode)
             self.take(self._searched(lambda: self.finished(self.optimizer(self.module, forked))))
 
     def try_code(self, request: Request) -> None:
@@ -73,6 +75,7 @@ class Trials(ABC):
                     self.own,
                     module.calls,
                     request.options.evict_policy,
+                    module.emitted,
                 )
                 return machine_code.decide(of_clang, forked)
 
@@ -92,6 +95,7 @@ class Trials(ABC):
             found = self.guard.search(search)
         except KeptReference as why:
             self._count(why)
+            self.level = self.level or why.level
             raise
         self._count(found)
         return found
