@@ -15,7 +15,7 @@ from burnish.core.trace import Trace, entries_at
 from burnish.core.walk import reached, replay_legal
 from burnish.tasks.llvm_codegen.session import CodegenSession
 
-SLOWER = 1.01  # own instructions of a function, if the joined code is too slow with those that a limit allows
+OUTLINER = "skip(machine-outliner)"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def short_search(
             break
         search.try_set(one)
         took = before - seconds_left() if math.isfinite(before) else 0.0
-    search.join(repairs=seconds_left() > took)
+    search.join()
     return ShortSearch(search.best, search.cost, search.evaluations)
 
 
@@ -56,6 +56,7 @@ class _Search:
         self.unlimited = formula.unlimited
         limits = {limit.objective: limit.most for limit in formula.limits}
         self.slowest = limits.get("slowdown", math.inf)
+        self.sites = session.sites()
         self.variants: list[tuple[Trace, CodegenSession, Mapping[str, float]]] = []
         self.best, self.cost = session, session.measure(objective)
         self.evaluations = 0
@@ -67,21 +68,31 @@ class _Search:
         self._measure(one)
         self.variants.append((decisions, one, one.site_costs(self.unlimited)))
 
-    def join(self, *, repairs: bool) -> None:
+    def join(self) -> None:
         """Generate code with the smallest variant of each function that is fast enough.
 
-        Callers are slower, too, and on machines with LLVM's machine outliner functions share code. So the
-        object may be too slow though no function alone is. Then leave out what is slower, and repeat.
+        Callers get slower, too, and where LLVM's machine outliner runs, functions share code. So the object
+        may be too slow though no function is by itself. Then the slow functions keep their own code, and
+        nothing is outlined from those that kept it.
         """
-        chosen = self._chosen(self.slowest)
+        chosen = self._chosen()
         joined = self._joined(chosen)
-        if joined and repairs and joined.cost("slowdown") > self.slowest:
-            too_slow = {name for name, ratio in joined.costs("slowdown").items() if ratio > self.slowest}
-            chosen = {name: one for name, one in self._chosen(SLOWER).items() if name not in too_slow}
-            self._joined(chosen)
+        if not joined or joined.cost("slowdown") <= self.slowest:
+            return
+        before, apart = self.session.costs("slowdown"), self._not_outlined()
+        for name, ratio in joined.costs("slowdown").items():
+            if ratio <= max(self.slowest, before.get(name, 1.0)):
+                continue
+            if not chosen.pop(name, ()) and apart and name in self.sites:
+                chosen[name] = apart
+        self._joined(chosen)
+
+    def _not_outlined(self) -> Trace:
+        legal = self.session.legal(self.sites[0])
+        return (OUTLINER,) if legal[self.session.index(OUTLINER)] else ()
 
     def _joined(self, chosen: Mapping[str, Trace]) -> CodegenSession | None:
-        if not chosen or (len(self.variants) == 1 and len(chosen) == len(self.session.sites())):
+        if not chosen or (len(self.variants) == 1 and len(chosen) == len(self.sites)):
             return None  # measured already
         joined = reached(self.session, entries_at(chosen))
         assert isinstance(joined, CodegenSession)
@@ -94,21 +105,21 @@ class _Search:
         if cost < self.cost:
             self.best, self.cost = state, cost
 
-    def _chosen(self, slowest: float) -> dict[str, Trace]:
+    def _chosen(self) -> dict[str, Trace]:
         """Return the smallest variant of each function that has one smaller than its code now."""
         now = self.session.site_costs(self.unlimited)
         found: dict[str, Trace] = {}
-        for name in self.session.sites():
+        for name in self.sites:
             least = now.get(name, 0.0)
             for decisions, state, costs in self.variants:
-                if costs.get(name, math.inf) < least and self._is_fast(name, state, slowest):
+                if costs.get(name, math.inf) < least and self._is_fast(name, state):
                     found[name], least = decisions, costs[name]
         return found
 
-    def _is_fast(self, name: str, state: CodegenSession, slowest: float) -> bool:
-        if math.isinf(slowest):
+    def _is_fast(self, name: str, state: CodegenSession) -> bool:
+        if math.isinf(self.slowest):
             return True
         before, after = self.session.generation().call_costs, state.generation().call_costs
         if after.gotos.get(name, 0) < before.gotos.get(name, 0):
             return False
-        return after.own.get(name, 0.0) <= slowest * before.own.get(name, 0.0)
+        return after.own.get(name, 0.0) <= self.slowest * before.own.get(name, 0.0)
