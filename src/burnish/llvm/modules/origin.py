@@ -10,6 +10,7 @@ from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.trace import Trace
 
+KNOWN_OBJECTS = 8  # recent states of a program with kept objects
 KNOWN_SIZES = 256  # states of a program with cached sizes: many actions change nothing, so states recur
 
 
@@ -100,6 +101,7 @@ class Origin:
     level_bitcode: bytes | None = None  # after the reference's trace; None: its passes have to run
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
     call_costs: Recent[str, CallCosts] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
+    objects: Recent[str, bytes] = field(default_factory=lambda: Recent(KNOWN_OBJECTS))  # by digest
 
 
 def prepare(module: _native.Module, options: Options) -> None:

@@ -232,7 +232,9 @@ class ModuleSession(Session):
 
     def generated(self) -> tuple[bytes, CallCosts] | None:
         """Return this state's object and costs of calls if they are known; None: code has to be generated."""
-        return (self._object, self._call_costs) if self._object and self._call_costs else None
+        digest = self.digest()
+        code, calls = self.origin.objects.get(digest), self.origin.call_costs.get(digest)
+        return (code, calls) if code and calls else None
 
     def call_costs(self) -> CallCosts:
         """Return the costs of calls by this state's machine code."""
@@ -243,7 +245,9 @@ class ModuleSession(Session):
     def _emit(self) -> CallCosts:
         made = emit_described(self.module, self.options.level, self.options.cpu)
         self._object, self._call_costs = made.object, CallCosts.of(made)
-        self.origin.call_costs.put(self.digest(), self._call_costs)
+        digest = self.digest()
+        self.origin.call_costs.put(digest, self._call_costs)
+        self.origin.objects.put(digest, self._object)
         return self._call_costs
 
     def reference_calls(self) -> CallCosts:
