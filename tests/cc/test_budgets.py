@@ -198,11 +198,11 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "share"),
     [
-        ("3.2x", 0.2),
-        ("7.9x", 0.2),
+        ("3.2x", 0.15),
+        ("7.9x", 0.15),
         ("8x", 0.4),
         ("64x", 0.3),
-        ("3s", 0.2),
+        ("3s", 0.15),
         ("4s", 0.4),
         ("32s", 0.3),
         ("29 evaluations", 0.0),
@@ -213,4 +213,4 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
 def test_the_share_of_code_generation(text: str, share: float) -> None:
     budget = FileBudget.parse(text)
     assert budget.code_share(0.5) == pytest.approx(share)
-    assert budget.is_short(0.5) == (share == 0.2)
+    assert budget.is_short(0.5) == (share == 0.15)
