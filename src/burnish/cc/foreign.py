@@ -83,12 +83,15 @@ def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
 
 
 def after_level(bitcode: bytes, level: str) -> bytes:
-    """Return a module after clang's own passes, exactly as a search has it after the trace clang<LEVEL>."""
+    """Return a module after clang's own passes.
+
+    Without debug information, this is exactly the state of a search after the trace clang<LEVEL>.
+    """
     from burnish import _native
     from burnish.llvm.modules.origin import Options, prepare, run_level
 
     module = _native.Module(bitcode, "own")
-    if level == "O0":
+    if level == "O0" or module.has_debug_info:
         run_level(module, level)
     else:
         prepare(module, Options(level=level))
