@@ -23,8 +23,8 @@ from rich.table import Table
 from shipped.projects import Project, load_project, project_names
 
 from burnish import _native
+from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import make_plan
-from burnish.cc.machine_code import back_end_of
 from burnish.core.errors import BurnishError
 from burnish.llvm.toolchain import find_tool
 

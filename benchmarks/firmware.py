@@ -32,10 +32,10 @@ from kit.kept import keep
 from shipped.debian import fetch_archive, unpack
 
 from burnish import _native
+from burnish.cc.back_end import emit
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.foreign import in_gnus_place
 from burnish.cc.gnu import make_plan
-from burnish.cc.machine_code import emit
 from burnish.llvm.modules.origin import run_level
 from burnish.llvm.toolchain import find_tool
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
+from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob, make_plan
-from burnish.cc.machine_code import back_end_of
 from burnish.llvm.toolchain import find_tool
 from tests.sources import DATA
 

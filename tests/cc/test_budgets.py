@@ -198,11 +198,11 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "share"),
     [
-        ("3.2x", 0.0),
-        ("7.9x", 0.0),
+        ("3.2x", 0.15),
+        ("7.9x", 0.15),
         ("8x", 0.4),
         ("64x", 0.3),
-        ("3s", 0.0),
+        ("3s", 0.15),
         ("4s", 0.4),
         ("32s", 0.3),
         ("29 evaluations", 0.0),
@@ -210,5 +210,7 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
         ("remembered", 0.3),
     ],
 )
-def test_short_budgets_are_for_passes_alone(text: str, share: float) -> None:
-    assert FileBudget.parse(text).code_share(0.5) == pytest.approx(share)
+def test_the_share_of_code_generation(text: str, share: float) -> None:
+    budget = FileBudget.parse(text)
+    assert budget.code_share(0.5) == pytest.approx(share)
+    assert budget.is_short(0.5) == (share == 0.15)

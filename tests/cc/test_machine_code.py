@@ -10,16 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc import build_log
+from burnish import _native
+from burnish.cc import build_log, machine_code
+from burnish.cc.back_end import emit_described
 from burnish.cc.commands import cc
 from burnish.cc.file_budget import FileBudget
+from burnish.cc.foreign import after_level
+from burnish.cc.machine_code import Generated, decide
+from burnish.cc.optimizer import optimize
 from burnish.cc.remaking import remake
 from burnish.cc.repeating import BEGIN, split_code
-from burnish.cc.requests import DriverOptions, default_memory
+from burnish.cc.requests import DriverOptions, KeptReference, default_memory
 from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.llvm.modules.session import open_session
 from burnish.llvm.toolchain import find_tool
+from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from tests.cc.conftest import Compiler, make_drop_in
 from tests.cc.requests import request_of
+from tests.cc.test_back_end import job_of
 from tests.core.test_clock import CountedClock
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
@@ -108,6 +117,82 @@ def test_a_budget_is_divided() -> None:
     assert remembered.divided() == (remembered, remembered)
     passes_alone = replace(request, code_share=0.0)
     assert passes_alone.divided() == (passes_alone, None)
+
+
+@pytest.mark.parametrize("option", ["-Oz", "-g"])
+def test_short_budgets_have_few_code_generations(tmp_path: Path, option: str) -> None:
+    compiler = make_drop_in(tmp_path / "project", "fail", "cc", *SEARCHED, "--budget", "3.2x")
+    shutil.copy(DATA / "behave.c", compiler.directory)
+    assert compiler("-Oz", option, "-c", "behave.c").returncode == 0
+    (record,) = compiler.records()
+    assert (record["action"], record["reason"]) == ("optimized", "")
+    passes, code = split_code(tuple(record["trace"]))
+    assert code and not passes and 1 <= record["evaluations"] <= 3
+    subprocess.run([find_tool("clang"), "-Oz", "-c", "behave.c", "-o", "own.o"], cwd=compiler.directory)
+    assert output_of(compiler.directory, "behave.o") == output_of(compiler.directory, "own.o")
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Generated:
+    """Return a module after clang's own passes, with all that is known of it."""
+    job = job_of(DATA / "behave.c", "-Oz", tmp_path)
+    front = tmp_path / "front.bc"
+    subprocess.run(job.front_end(front).command, check=True)
+    bitcode = after_level(front.read_bytes(), "Oz")
+    emitted = emit_described(bitcode, job)
+    return Generated(
+        bitcode, front.read_bytes(), emitted.code, job.command, emitted.code, emitted.calls, "", emitted
+    )
+
+
+def test_a_short_search_generates_no_code_that_is_known(
+    generated: Generated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Decided] = []
+    generate = Generations.generate
+
+    def counted(self: Generations, decided: Decided) -> object:
+        asked.append(decided)
+        return generate(self, decided)
+
+    monkeypatch.setattr(Generations, "generate", counted)
+    request = replace(request_of("behave.c", speed_limit=1.05), short_code=True, until=0.0)
+    found = decide(generated, request)
+    assert found.code and len(found.code) < len(generated.reference)
+    assert 1 <= len(asked) == found.evaluations <= 2
+    assert not any(decided.is_llvms for decided in asked)
+    asked.clear()
+    machine_code._generations.cache_clear()
+    unknown = decide(replace(generated, emitted=None), request)
+    assert (unknown.trace, unknown.code) == (found.trace, found.code)
+    assert len(asked) == found.evaluations + 1
+
+
+def test_another_object_than_clangs_is_left_to_clang(generated: Generated) -> None:
+    request = replace(request_of("behave.c"), short_code=True)
+    with pytest.raises(KeptReference, match="burnish's writes another object"):
+        decide(replace(generated, reference=generated.reference + b"more"), request)
+
+
+def test_passes_of_the_level_run_once(generated: Generated) -> None:
+    program = Program("behave.c", "llvm", generated.unoptimized)
+    ways = [open_session(program), open_session(program, level_bitcode=generated.bitcode)]
+    for session in ways:
+        session.replay(("clang<Oz>", "mem2reg"))
+    assert ways[0].digest() == ways[1].digest()
+    marked = _native.Module(b"define void @known() { ret void }").bitcode()
+    session = open_session(program, level_bitcode=marked)
+    session.replay(("clang<Oz>",))
+    assert session.sites() == ("known",)
+
+
+def test_a_search_returns_the_level_if_nothing_is_smaller(generated: Generated, tmp_path: Path) -> None:
+    request = replace(request_of("behave.c"), evaluations=1, level_bitcode=generated.bitcode)
+    with pytest.raises(KeptReference) as why:
+        optimize(generated.unoptimized, replace(request, begin=("clang<Oz>",)))
+    level = why.value.level
+    assert level and level.bitcode == generated.bitcode
+    assert level.emitted and level.emitted.code == generated.reference
 
 
 def test_the_option() -> None:

@@ -21,7 +21,7 @@ from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome, level_of_passes, passed_through
 from burnish.cc.own_trials import Own
 from burnish.cc.refusals import refused_option
-from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
+from burnish.cc.requests import Compiled, DriverOptions, Emitted, KeptReference, Optimizer
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
@@ -133,15 +133,15 @@ class CrossCommand:
         if self.options.whole_program and job.compiles and not why:
             _write(job, before)
             return 0
-        after, code_made = _guard(folder).step(lambda: _made(before, job, passes=not as_is))
-        _write(job, code_made)
+        after, made = _guard(folder).step(lambda: _made(before, job, passes=not as_is))
+        _write(job, made if isinstance(made, bytes) else made.code)
         ended = PROCESSORS.now()
-        if not job.compiles:  # but makes assembly
+        if isinstance(made, bytes):
             return 0
         if why:
             return passed_through(job, why, job.output_path)
         build = self._build(job, ended - start, ended, folder)
-        outcome = improve_own(build, job, Own(before, after, code_made), folder)
+        outcome = improve_own(build, job, Own(before, after, made), folder)
         if outcome.better:
             _write(job, outcome.better.read_bytes())
         return outcome
@@ -187,17 +187,17 @@ def _guard(folder: Path) -> Guard:
     return Guard(folder, LONGEST_SECONDS, LONGEST_SECONDS)
 
 
-def _made(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, bytes]:
-    """Return a module after the passes of its level, and its object or assembly."""
+def _made(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:
+    """Return a module after the passes of its level, and its object or, as bytes, its assembly."""
     from burnish import _native
-    from burnish.cc.machine_code import emit
+    from burnish.cc.back_end import emit, emit_described
     from burnish.llvm.modules.origin import run_level
 
     module = _native.Module(bitcode, job.source)
     if passes:
         run_level(module, level_of_passes(job.level))
     after = module.bitcode()
-    return after, emit(after, job)
+    return after, emit_described(after, job) if job.compiles else emit(after, job)
 
 
 def _assembled(job: ClangJob) -> bytes:

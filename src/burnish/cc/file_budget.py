@@ -65,13 +65,22 @@ class FileBudget:
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds
 
     def code_share(self, clang_seconds: float) -> float:
-        """Return the share for code generation; 0 for short budgets, in which passes alone gain more."""
+        """Return the share for code generation; 0 for budgets in which passes alone gain more."""
         if self.remembered:
             return CODE_SHARE
         if self.evaluations is not None:
             return CODE_SHARE if self.evaluations >= EVALUATIONS_WITH_CODE else 0.0
         multiple = self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3)
-        return max(CODE_SHARE, CODE_MULTIPLE / multiple) if multiple >= MULTIPLE_WITH_CODE else 0.0
+        if multiple >= MULTIPLE_WITH_CODE:
+            return max(CODE_SHARE, CODE_MULTIPLE / multiple)
+        return SHORT_CODE_SHARE if self.is_short(clang_seconds) else 0.0
+
+    def is_short(self, clang_seconds: float) -> bool:
+        """Return whether code generation gets a few trials of the module, not a search."""
+        if self.remembered or self.evaluations is not None:
+            return False
+        multiple = self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3)
+        return LEAST_MULTIPLE_WITH_CODE <= multiple < MULTIPLE_WITH_CODE
 
     def longest_seconds(self, clang_seconds: float) -> float:
         """Return the most seconds of a search: one that takes longer hangs."""
@@ -85,7 +94,9 @@ CODE_GENERATION = 0.4  # of clang's time: to make the better object after the se
 # result: three times clang's own time.
 CODE_SHARE = 0.3  # of longer budgets
 CODE_MULTIPLE = 3.2  # of clang's time, at least
-MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets are for passes alone
+MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets have a short search of code generation
+SHORT_CODE_SHARE = 0.15  # of these
+LEAST_MULTIPLE_WITH_CODE = 0.0  # of clang's time: shorter budgets are for passes alone
 EVALUATIONS_WITH_CODE = 30  # fewer are for passes alone
 A_DAY = 86400.0  # seconds
 DEFAULT = FileBudget(multiple=3.2)

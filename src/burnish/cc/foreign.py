@@ -23,17 +23,14 @@ class ForeignTrials(BackEndTrials):
         """Take the object of clang's own passes at the job's level."""
         level = level_of_passes(self.job.level)
 
-        def own() -> Attempt:
-            from burnish import _native
-            from burnish.llvm.modules.origin import run_level
-
-            module = _native.Module(self.module, "own")
-            run_level(module, level)
-            return self.finished(Attempt(module.bitcode(), (f"clang<{level}>",), 0))
+        def own() -> tuple[bytes, Attempt]:
+            bitcode = after_level(self.module, level)
+            return bitcode, self.finished(Attempt(bitcode, (f"clang<{level}>",), 0))
 
         with self.trying():
-            self.take(self.guard.step(own))
-            self.own = self.code
+            self.level_bitcode, attempt = self.guard.step(own)
+            self.take(attempt)
+            self.own, self.level = self.code, self.best
 
     def finished(self, found: Attempt) -> Attempt:
         """See Trials."""
@@ -51,7 +48,9 @@ class ForeignTrials(BackEndTrials):
         """
         if not self.best:
             raise KeptReference("; ".join(self.reasons))
-        return self.best, self.code
+        level = self.level and self.level.emitted
+        calls = self.best.calls or (level.calls if level else None)
+        return replace(self.best, calls=calls), self.code
 
     def new_calls(self) -> list[str]:
         """Return the functions that the last attempt's code calls, and the reference's does not."""
@@ -80,6 +79,23 @@ def in_gnus_place(bitcode: bytes, not_called: Sequence[str] = ()) -> bytes:
     module = _native.Module(bitcode, "front")
     module.use_gnu_eabi()
     module.forbid_builtins(not_called)
+    return module.bitcode()
+
+
+def after_level(bitcode: bytes, level: str) -> bytes:
+    """Return a module after clang's own passes.
+
+    Without debug information, this is exactly the state of a search after the trace clang<LEVEL>.
+    """
+    from burnish import _native
+    from burnish.llvm.modules.origin import Options, prepare, run_level
+
+    module = _native.Module(bitcode, "own")
+    if level == "O0" or module.has_debug_info:
+        run_level(module, level)
+    else:
+        prepare(module, Options(level=level))
+        module.run(f"clang<{level}>", level)
     return module.bitcode()
 
 

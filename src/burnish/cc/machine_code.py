@@ -6,32 +6,35 @@ This is checked for each module; if the objects differ, clang's object stays.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import methodcaller
 from pathlib import PurePath
 
 from burnish import _native
+from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
-from burnish.cc.outcomes import level_of_passes
 from burnish.cc.repeating import BEGIN
-from burnish.cc.requests import Attempt, KeptReference, Request
+from burnish.cc.requests import Attempt, Emitted, KeptReference, Request
 from burnish.cc.searching import Found, find, keep, objective_of
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
+from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
 from burnish.core.walk import after
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
-from burnish.llvm.modules.origin import CallCosts, Options, ReferenceSizes
-from burnish.llvm.modules.session import ModuleSession, open_session
+from burnish.llvm.modules.origin import CallCosts, Options, Origin, ReferenceSizes, prepare
+from burnish.llvm.modules.session import ModuleSession
 from burnish.search.memory import Memory
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen import CodegenOptions, make_codegen
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from burnish.tasks.llvm_codegen.observations import OBJECT
 from burnish.tasks.llvm_codegen.session import CodegenSession
+from burnish.tasks.llvm_codegen.short_search import short_search
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
@@ -52,6 +55,7 @@ class Generated:
     own: bytes | None = field(default=None, repr=False)  # clang's object after its own passes, if known
     calls: CallCosts | None = field(default=None, repr=False, compare=False)  # see Attempt
     evict_policy: str = ""  # see DriverOptions
+    emitted: Emitted | None = field(default=None, repr=False, compare=False)  # see Attempt
 
 
 def decide(generated: Generated, request: Request) -> Attempt:
@@ -63,6 +67,8 @@ def decide(generated: Generated, request: Request) -> Attempt:
     """
     if back_end_of(ClangJob(generated.command)) is None:
         raise KeptReference("code generation is left to clang, whose options burnish's does not take")
+    if request.short_code:
+        return _decide_shortly(generated, request)
     problem, memory = _problem(generated, request), None
     if request.options.memory:
         memory = Memory(request.options.memory, problem.task, problem.program, problem.goal.name)
@@ -86,6 +92,35 @@ def decide(generated: Generated, request: Request) -> Attempt:
         raise KeptReference(str(error), *counts) from None
     trace = (BEGIN, *found.trace)
     return Attempt(generated.bitcode, trace, found.evaluations, crashes=found.crashes, code=code)
+
+
+def _decide_shortly(generated: Generated, request: Request) -> Attempt:
+    """Return the attempt of few code generations, in this process; for `decide`.
+
+    Raises:
+        KeptReference, BurnishError: see `decide`.
+    """
+    program = Program(PurePath(request.name).name, LANGUAGE, generated.bitcode)
+    task, objective = _task(generated, request), objective_of(request)
+    try:
+        session = _open(program, generated, request.level)
+    except ProgramError:
+        raise KeptReference(ANOTHER_OBJECT) from None
+    sets, memory = task.hints.for_program(session).suffixes, None
+    if request.options.memory:
+        memory = Memory(request.options.memory, task, program, objective)
+        sets = tuple(memory.look_up(session))[:1] + sets
+
+    def seconds_left() -> float:
+        return math.inf if request.until is None else request.until - request.clock.now()
+
+    found = short_search(session, objective, sets, seconds_left)
+    if found.session is session:
+        raise KeptReference("no other machine code is smaller", found.evaluations)
+    trace = tuple(found.session.trace)
+    if memory:
+        memory.keep(trace, found.cost)
+    return Attempt(generated.bitcode, (BEGIN, *trace), found.evaluations, code=found.session.object_code())
 
 
 def _described(problem: Problem, generated: Generated, request: Request, trace: Trace, plain: bytes) -> bytes:
@@ -127,27 +162,14 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
         session.shutdown()
 
 
-def emit(bitcode: bytes, job: ClangJob) -> bytes:
-    """Return the object, or the assembly, that a `clang -cc1` line asks for, by burnish's back end.
-
-    Raises:
-        KeptReference: burnish's back end does not have these options.
-        CompilerCrash: LLVM fails.
-    """
-    if (back_end := back_end_of(job)) is None:
-        raise KeptReference("burnish's back end does not take all of clang's options")
-    back_end.level = level_of_passes(job.level)
-    back_end.assembly = not job.compiles
-    try:
-        return _native.Module(bitcode, "module").emit_object(back_end)
-    except _native.FatalError as error:
-        raise CompilerCrash(f"code generation: {error}") from None
+def _task(generated: Generated, request: Request) -> Task:
+    opener = partial(_open, generated=generated, level=request.level)
+    options = CodegenOptions(pipeline=request.level, evict_policy=generated.evict_policy)
+    return replace(make_codegen(options), open=opener)
 
 
 def _problem(generated: Generated, request: Request) -> Problem:
-    opener = partial(_open, generated=generated, level=request.level)
-    options = CodegenOptions(pipeline=request.level, evict_policy=generated.evict_policy)
-    task = replace(make_codegen(options), open=opener)
+    task = _task(generated, request)
     program = without_debug_info(Program(PurePath(request.name).name, task.language, generated.bitcode))
     objective = objective_of(request)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
@@ -163,18 +185,15 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     back_end = back_end_of(ClangJob(generated.command))
     assert back_end
     back_end.level = level
-    unoptimized = without_debug_info(replace(program, content=generated.unoptimized))
-    opened = open_session(unoptimized, Options(level=level))
-    if generated.own is not None:
-        own = _native.object_sizes(generated.own, opened.module.position_independent)
-        opened.origin.reference_sizes = ReferenceSizes.of(own, opened.module)
-    opened.origin.reference_calls = generated.calls
+    origin, options = _origin(program, generated, level), Options(level=level)
 
     def of(program: Program) -> Generations:
-        module = ModuleSession(read_module(program), opened.options, opened.origin)
+        module = ModuleSession(read_module(program), options, origin)
         return Generations(module, back_end, generated.evict_policy)
 
     generations = of(replace(program, content=generated.bitcode))
+    if (emitted := generated.emitted) and emitted.code == generated.reference:
+        generations.know(emitted.code, emitted.calls)
     if generations.of(Decided()).code != generated.reference:
         raise ProgramError(f"{program.name}: burnish's back end writes another object than clang's")
     if program.content == generated.bitcode:
@@ -183,33 +202,15 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     return of(program)
 
 
-# Options that change code generation for the whole process, that write more than the object, or that are
-# missing in burnish's back end.
-_NEVER = ("-mllvm", "-split-dwarf-file", "-femulated-tls", "-fno-use-init-array")
-
-
-def back_end_of(job: ClangJob) -> _native.BackEnd | None:
-    """Return the options of a `clang -cc1` line for the back end; None if burnish's cannot have them.
-
-    Whether these options are complete is checked by comparing the objects of both for the same bitcode.
-    """
-    given = frozenset(job.command)
-    if any(option in given for option in _NEVER):
-        return None
-    back_end = _native.BackEnd()
-    back_end.level = job.level
-    back_end.cpu = job.value("-target-cpu") or ""
-    back_end.function_sections = "-ffunction-sections" in given
-    back_end.data_sections = "-fdata-sections" in given
-    back_end.unique_section_names = "-fno-unique-section-names" not in given
-    back_end.address_significance = "-faddrsig" in given
-
-    def last(option: str) -> str:
-        found = [word.removeprefix(option) for word in job.command if word.startswith(option)]
-        return found[-1] if found else ""
-
-    back_end.debugger = last("-debugger-tuning=")
-    debug = last("-debug-info-kind=")
-    lines_only = debug in ("line-directives-only", "line-tables-only")
-    back_end.call_site_info = bool(debug) and not lines_only and job.level != "O0"
-    return back_end
+def _origin(program: Program, generated: Generated, level: str) -> Origin:
+    """Return the origin of a module: the same program before any pass, and what is known of its reference."""
+    unoptimized = replace(program, content=generated.unoptimized)
+    if generated.calls is None:  # the level's own passes have to run
+        unoptimized = without_debug_info(unoptimized)
+    origin = Origin(unoptimized, partial(prepare, options=Options(level=level)), (f"clang<{level}>",))
+    if generated.own is not None:
+        module = read_module(unoptimized)
+        own = _native.object_sizes(generated.own, module.position_independent)
+        origin.reference_sizes = ReferenceSizes.of(own, module)
+    origin.reference_calls = generated.calls
+    return origin

@@ -32,7 +32,8 @@ class ObjectTrials(Trials):
 
     def finished(self, found: Attempt) -> Attempt:
         """See Trials."""
-        return replace(super().finished(found), bitcode=in_groups(found.bitcode))
+        bitcode = in_groups(super().finished(found).bitcode)
+        return replace(found, bitcode=bitcode, emitted=found.emitted if bitcode is found.bitcode else None)
 
     def take(self, attempt: Attempt) -> None:
         """See Trials."""
@@ -49,6 +50,9 @@ class ObjectTrials(Trials):
         if self.best:
             return self.best, self.better.read_bytes()
         assert self.own is not None
+        level = self.level
+        if level and level.emitted and level.emitted.code == self.own:
+            return level, self.own
         return Attempt(self.clangs_module(), (), 0), self.own
 
     def compared(self, outcome: Outcome, objective: str) -> Outcome:

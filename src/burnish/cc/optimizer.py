@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from burnish.cc.isolation import LOAD
-from burnish.cc.requests import Attempt, KeptReference, Request
+from burnish.cc.requests import Attempt, Emitted, KeptReference, Request
 from burnish.cc.searching import Found, budget_of, find, keep, objective_of
 from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
 from burnish.core.guide import Guide, GuideFor
@@ -17,7 +18,7 @@ from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.llvm.modules.debug_info import with_debug_info, without_debug_info
 from burnish.llvm.modules.origin import CallCosts
-from burnish.llvm.modules.session import ModuleSession
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES
 from burnish.search.memory import Memory, first_of
@@ -31,8 +32,13 @@ SLOWEST_SECONDS = 600.0  # deadline of one step if the budget does not limit the
 LEAST_DEADLINE_SECONDS = 60.0  # wall time, for a step that hangs without using processor time
 FAILED = "; the inlining policy did not answer: "
 
-# Bitcode, and the costs of calls after the level's own passes if they are needed.
-Content = tuple[bytes, CallCosts | None]
+
+class Content(NamedTuple):
+    """The state after a search's best trace."""
+
+    bitcode: bytes
+    calls: CallCosts | None  # after the level's own passes, if they are needed later
+    emitted: Emitted | None  # see Attempt
 
 
 def optimize(bitcode: bytes, request: Request) -> Attempt:
@@ -48,6 +54,10 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     program = without_debug_info(Program(PurePath(request.name).name, LANGUAGE, bitcode))
     objective = objective_of(request)
     problem = Problem(task, program, objective, limits=_limits(request))
+    if request.level_bitcode and program.content is bitcode:
+        options, known = Options(level=request.level), request.level_bitcode
+        opened = partial(open_session, options=options, level_bitcode=known)
+        problem = replace(problem, task=replace(task, open=opened))
     answers: Trace = ()
     note = ""
     if request.options.inline_policy and not request.remembered:
@@ -62,17 +72,21 @@ def optimize(bitcode: bytes, request: Request) -> Attempt:
     trace, counts = (*answers, *found.trace), (found.evaluations, found.crashes)
     if math.isinf(found.cost):
         raise KeptReference(f"nothing was measured within the budget{note}", *counts)
-    if found.state is None:
-        raise KeptReference(f"nothing smaller was found{note}", *counts)
+    if found.state is None or (not answers and found.trace in task.hints.initial_traces):
+        why = KeptReference(f"nothing smaller was found{note}", *counts)
+        if isinstance(found.state, Content) and problem.program.content is bitcode:
+            why.level = Attempt(found.state.bitcode, (), 0, found.state.calls, emitted=found.state.emitted)
+        raise why
     try:
         if isinstance(found.state, CompilerCrash):
             raise found.state
-        content, calls = found.state
+        content, calls, emitted = found.state
         if problem.program.content is not bitcode:
             content = with_debug_info(problem, bitcode, found.trace, content)
+            emitted = None
     except (CompilerCrash, ProgramError) as error:
         raise KeptReference(f"{error} (after {', '.join(trace)})", *counts) from None
-    return Attempt(content, trace, found.evaluations, calls, found.crashes)
+    return Attempt(content, trace, found.evaluations, calls, found.crashes, emitted=emitted)
 
 
 def answers_to_inliner(problem: Problem, request: Request) -> tuple[Trace, str]:
@@ -116,6 +130,7 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
         guide_for = memory = Memory(options.memory, task, problem.program, objective, guide_for)
     if request.begin:
         guide_for = _beginning_with(request.begin, guide_for)
+    clangs = () if answers else task.hints.initial_traces
     found = find(
         problem,
         request,
@@ -124,9 +139,9 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
         least_seconds=LEAST_SECONDS,
         guide_for=guide_for,
         method=SEARCHES[options.search or DEFAULT],
-        clangs=() if answers else task.hints.initial_traces,
+        clangs=() if request.code_share else clangs,
     )
-    if memory and not request.remembered and isinstance(found.state, tuple):
+    if memory and not request.remembered and isinstance(found.state, Content) and found.trace not in clangs:
         keep(memory, found)
     return found
 
@@ -150,4 +165,6 @@ def _look(session: Session, with_calls: bool) -> Content:
     """Return the bitcode, and the costs of calls if they are needed later; a worker calls this."""
     bitcode = session.observe("bitcode")
     assert isinstance(session, ModuleSession) and isinstance(bitcode, bytes)
-    return bitcode, session.reference_calls() if with_calls else None
+    generated = session.generated()
+    emitted = Emitted(*generated) if generated else None
+    return Content(bitcode, session.reference_calls() if with_calls else None, emitted)

@@ -186,5 +186,6 @@ class Build:
             until=budget.until(clang_seconds, began),
             evaluations=budget.evaluations,
             code_share=budget.code_share(clang_seconds) if self.options.searches_code else 0.0,
+            short_code=budget.is_short(clang_seconds),
             clock=self.compiled.clock,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import ObjectTrials, Symbol
-from burnish.cc.requests import Attempt, Optimizer
+from burnish.cc.requests import Attempt, Emitted, Optimizer
 
 ELF = b"\x7fELF"
 _DEFINED, _WEAK = (0, 1, 4), 1  # kinds of symbols, as native/units.h has them
@@ -20,7 +20,12 @@ class Own:
 
     front: bytes = field(repr=False)  # bitcode before any pass
     after: bytes = field(repr=False)  # bitcode after the passes of its level
-    code: bytes = field(repr=False)  # its object
+    emitted: Emitted  # its object
+
+    @property
+    def code(self) -> bytes:
+        """The object."""
+        return self.emitted.code
 
 
 class BackEndTrials(ObjectTrials):
@@ -37,12 +42,17 @@ class BackEndTrials(ObjectTrials):
     def take(self, attempt: Attempt) -> None:
         """See Trials."""
 
-        def emitted() -> bytes:
-            from burnish.cc.machine_code import emit
+        def emitted() -> Emitted:
+            from burnish.cc.back_end import emit_described
 
-            return emit(attempt.bitcode, self.job)
+            return emit_described(attempt.bitcode, self.job)
 
-        self.code = attempt.code if attempt.code is not None else self.guard.step(emitted)
+        if attempt.code is not None:
+            self.code = attempt.code
+        else:
+            attempt = replace(attempt, emitted=self.guard.step(emitted))
+            assert attempt.emitted
+            self.code = attempt.emitted.code
         super().take(replace(attempt, code=self.adapted(self.code)))
 
     def adapted(self, code: bytes) -> bytes:
@@ -69,6 +79,7 @@ class OwnTrials(BackEndTrials):
     def __init__(self, own: Own, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard) -> None:
         super().__init__(own.front, job, reference, optimizer, guard)
         self.after = own.after
+        self.level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
         self.is_elf = own.code.startswith(ELF)
 
     def finished(self, found: Attempt) -> Attempt:

@@ -88,6 +88,8 @@ class Request:
     evaluations: int | None = None  # the most in the search
     patience: int | None = None  # the search ends after this many evaluations in a row without a gain
     code_share: float = CODE_SHARE  # part of the budget for code generation; 0: passes only
+    short_code: bool = False  # few code generations of the module instead of a search
+    level_bitcode: bytes | None = field(default=None, repr=False)  # after the level's own passes, if known
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's result
     begin: tuple[str, ...] = ()  # the search's first trace, if any
     clock: Clock = PROCESSORS
@@ -128,6 +130,14 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Emitted:
+    """An object that burnish's back end makes of a module without decisions, and the costs of its calls."""
+
+    code: bytes = field(repr=False)
+    calls: CallCosts = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Attempt:
     """A module after its passes, and its object if burnish also generated the code."""
 
@@ -137,6 +147,7 @@ class Attempt:
     calls: CallCosts | None = None  # after the level's own passes; None: not known
     crashes: int = 0  # of the compiler in that search
     code: bytes | None = field(default=None, repr=False)  # the object; None: clang will generate it
+    emitted: Emitted | None = None  # of the bitcode; None: burnish's back end has not made it
 
 
 # Takes the front end's bitcode, before any pass; may raise KeptReference.
@@ -150,3 +161,4 @@ class KeptReference(Exception):
         super().__init__(why)
         self.evaluations = evaluations  # of the search that found nothing
         self.crashes = crashes  # of the compiler in that search
+        self.level: Attempt | None = None  # the module after the level's own passes, if the search knows it

@@ -76,17 +76,19 @@ def find(
         if same := memory.same():
             return Found(same[1], same[0], 0, 0, _applied(problem, same[0], look))
         method, guide_for = REMEMBERED, _alike(memory)
-    states: list[T | CompilerCrash] = []
+    states: dict[Trace, T | CompilerCrash] = {}  # after the best trace
     crashes = [0]
 
-    def finish(evaluator: Evaluator, trace: Trace) -> None:
-        if trace not in clangs:
-            states.append(_seen(evaluator, trace, look))
+    def see(evaluator: Evaluator, trace: Trace) -> None:
+        if trace not in clangs and trace not in states:
+            states.clear()
+            states[trace] = _seen(evaluator, trace, look)
 
     budget = budget_of(request, least_seconds)
-    observer = Observer(lambda progress: crashes.append(progress.crashes), finish)
+    better = None if budget.seconds is None else see  # a worker whose time ends is killed, with its states
+    observer = Observer(lambda progress: crashes.append(progress.crashes), better, see)
     found = run(method, problem, budget, seed=request.options.seed, guide_for=guide_for, observer=observer)
-    return Found(found.cost, found.trace, found.evaluations, crashes[-1], states[0] if states else None)
+    return Found(found.cost, found.trace, found.evaluations, crashes[-1], states.get(found.trace))
 
 
 def keep(memory: Memory, found: Found[T]) -> None:

@@ -30,6 +30,8 @@ class Trials(ABC):
         self.command = command  # of clang -cc1; code is generated with its options
         self.optimizer, self.guard = optimizer, guard
         self.own: bytes | None = None  # clang's object after the level's own passes; None: not known
+        self.level: Attempt | None = None  # the module after the level's own passes, if known
+        self.level_bitcode: bytes | None = None  # the same as the search has it; see Request
         self.best: Attempt | None = None
         self.reasons: list[str] = []  # why trials did not help
         self.evaluations = self.crashes = 0  # of both searches
@@ -59,7 +61,7 @@ class Trials(ABC):
     def try_passes(self, request: Request) -> None:
         """Search for passes with the optimizer, and take the attempt that it returns."""
         with self.trying():
-            forked = request.forked()
+            forked = replace(request.forked(), level_bitcode=self.level_bitcode)
             self.take(self._searched(lambda: self.finished(self.optimizer(self.module, forked))))
 
     def try_code(self, request: Request) -> None:
@@ -104,7 +106,8 @@ class Trials(ABC):
         from burnish.cc.machine_code import Generated
 
         policy = request.options.evict_policy
-        return Generated(module.bitcode, self.module, reference, self.command, self.own, module.calls, policy)
+        known = (module.calls, policy, module.emitted)
+        return Generated(module.bitcode, self.module, reference, self.command, self.own, *known)
 
     @contextmanager
     def trying(self) -> Iterator[None]:
@@ -119,6 +122,7 @@ class Trials(ABC):
             found = self.guard.search(search)
         except KeptReference as why:
             self._count(why)
+            self.level = self.level or why.level
             raise
         self._count(found)
         return found

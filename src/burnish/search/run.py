@@ -59,9 +59,7 @@ class Spending:
             end.
     """
 
-    def __init__(
-        self, problem: Problem, budget: Budget, progress: Callable[[Progress], None] | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, budget: Budget, observer: Observer | None = None) -> None:
         """Start the worker processes and the clock."""
         # Parallel measurements would disturb each other, and parallel compilations would disturb them.
         workers = 1 if problem.goal.noisy and budget.workers is None else budget.workers
@@ -72,7 +70,7 @@ class Spending:
         self.reserve = 0.0
         self.refining = False
         self._budget = budget
-        self._progress = progress
+        self._observer = observer or Observer()
         self._improved = 0  # the number of evaluations when the best one was found
         self._stale = 0  # batches in a row without a new trace
 
@@ -112,14 +110,16 @@ class Spending:
         before, cost, begin = evaluator.trials, self.best.cost, evaluator.now()
         for evaluation in evaluator.evaluate(batch, most=self._most(batch), end=until):
             self.best = min(self.best, evaluation, key=lambda item: item.order)
-            if self._progress:
+            if self._observer.progress:
                 counts = evaluator.evaluations, evaluator.crashes
-                self._progress(Progress(self.best, evaluation, *counts, self.seconds))
+                self._observer.progress(Progress(self.best, evaluation, *counts, self.seconds))
         new = evaluator.trials > before
         if self.reserve and joined and new:
             self.reserve = RESERVE * (evaluator.now() - begin)
         if self.best.cost < cost:
             self._improved = evaluator.evaluations
+            if self._observer.better:
+                self._observer.better(evaluator, self.best.path)
         self._stale = 0 if new else self._stale + 1
         late = self.reserve if self.refining and not joined else 0.0  # for the joined trace of these trials
         if self._is_out_of_patience() or (end is not None and evaluator.now() >= end + late):
@@ -169,10 +169,13 @@ class Observer:
 
     Attributes:
         progress: Called after every evaluation.
-        finish: Called at the end with the best trace, whose state may still be cached for Evaluator.observe.
+        better: Called after a batch with a better trace than before, whose state may still be cached for
+            Evaluator.look. At the end it is not, if the time ended during an evaluation.
+        finish: Called at the end with the best trace.
     """
 
     progress: Callable[[Progress], None] | None = None
+    better: Callable[[Evaluator, Trace], None] | None = None
     finish: Callable[[Evaluator, Trace], None] | None = None
 
 
@@ -199,7 +202,7 @@ def run(
     Raises:
         ProgramError: the program cannot be read.
     """
-    spending = Spending(problem, budget, observer.progress)
+    spending = Spending(problem, budget, observer)
     try:
         with suppress(BudgetSpent, KeyboardInterrupt):
             session = problem.open(spending.evaluator.workers[0])

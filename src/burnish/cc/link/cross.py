@@ -172,7 +172,7 @@ def pattern(bitcode: bytes, level: str) -> tuple[str, ...]:
 
 
 def _own(bitcode: bytes, job: ClangJob) -> bytes:
-    from burnish.cc.machine_code import emit
+    from burnish.cc.back_end import emit
     from burnish.llvm.modules.origin import run_level
 
     module = _native.Module(bitcode, "module")

@@ -74,6 +74,6 @@ class ForeignProgramTrials(ProgramTrials):
         return sizes.data_bytes <= self.before.data_bytes and super().is_better(sizes)
 
     def _emit(self, bitcode: bytes) -> bytes:
-        from burnish.cc.machine_code import emit
+        from burnish.cc.back_end import emit
 
         return emit(bitcode, self.pattern)

@@ -34,7 +34,6 @@ class ProgramTrials(Trials):
         self.programs: list[Path] = []  # one for each attempt
         self.program: Path | None = None  # of the best attempt
         self.after: Sizes | None = None  # sizes of `program`
-        self.level: Attempt | None = None  # the module after the level's own passes
         self.level_seconds = 0.0  # for the level's own passes, code generation and link
 
     def run(self, outcome: Outcome) -> Outcome:
@@ -80,7 +79,7 @@ class ProgramTrials(Trials):
         began = self.build.compiled.ended - sum(unit.spent_seconds for unit in merged.units)
         request = self.build.request(self.name, merged.level, merged.clang_seconds, began, budget)
         if self.build.options.searches_code and request.evaluations is None:
-            request = replace(request, code_share=max(CODE_SHARE, request.code_share))
+            request = replace(request, code_share=max(CODE_SHARE, request.code_share), short_code=False)
         return replace(
             request.from_now(),
             options=replace(request.options, inline_policy=None),

@@ -10,6 +10,7 @@ from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.trace import Trace
 
+KNOWN_OBJECTS = 8  # recent states of a program with kept objects
 KNOWN_SIZES = 256  # states of a program with cached sizes: many actions change nothing, so states recur
 
 
@@ -36,6 +37,7 @@ class CallCosts:
     repeating: frozenset[str]  # functions with a loop or recursion, and their callers
     gotos: Mapping[str, int]  # number of computed gotos in the machine code of functions that have any
     stacks: Mapping[str, int]  # bytes of stack of the deepest path of calls
+    own: Mapping[str, float] = field(default_factory=dict)  # instructions of a call without its callees
 
     @classmethod
     def of(cls, made: _native.Generated) -> CallCosts:
@@ -45,6 +47,7 @@ class CallCosts:
             frozenset(name for name, _, repeats, _ in made.calls if repeats),
             dict(made.computed_gotos),
             {name: stack for name, _, _, stack in made.calls},
+            dict(made.executed),
         )
 
 
@@ -95,8 +98,10 @@ class Origin:
     reference_sizes: ReferenceSizes | None = None  # computed on the first request
     # Its times are divided by `slowdown`; computed on the first request.
     reference_calls: CallCosts | None = None
+    level_bitcode: bytes | None = None  # after the reference's trace; None: its passes have to run
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
     call_costs: Recent[str, CallCosts] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
+    objects: Recent[str, bytes] = field(default_factory=lambda: Recent(KNOWN_OBJECTS))  # by digest
 
 
 def prepare(module: _native.Module, options: Options) -> None:

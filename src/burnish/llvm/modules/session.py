@@ -98,6 +98,10 @@ class ModuleSession(Session):
         return changed
 
     def _run(self, number: int, site: str) -> bool:
+        known = self.origin.level_bitcode
+        if known is not None and not self._applied and (ACTIONS[number],) == self.origin.reference:
+            self.module = read_module(replace(self.origin.program, content=known))
+            return True
         return run_pass(self.module, number, site, self.options.level)
 
     def observe(self, space: str) -> Observed:
@@ -135,7 +139,7 @@ class ModuleSession(Session):
             case "compile-seconds":
                 return min(self.compile_seconds() for _ in range(REPEATS))
             case "stack-bytes" | "stack-growth":
-                return max(1.0, *self.costs(objective).values())
+                return max((1.0, *self.costs(objective).values()))
         return size_cost(objective, self.sizes(), self.reference_sizes)
 
     def costs(self, objective: str) -> dict[str, float]:
@@ -226,6 +230,12 @@ class ModuleSession(Session):
         assert self._object is not None
         return self._object
 
+    def generated(self) -> tuple[bytes, CallCosts] | None:
+        """Return this state's object and costs of calls if they are known; None: code has to be generated."""
+        digest = self.digest()
+        code, calls = self.origin.objects.get(digest), self.origin.call_costs.get(digest)
+        return (code, calls) if code and calls else None
+
     def call_costs(self) -> CallCosts:
         """Return the costs of calls by this state's machine code."""
         if self._call_costs is None:
@@ -235,7 +245,9 @@ class ModuleSession(Session):
     def _emit(self) -> CallCosts:
         made = emit_described(self.module, self.options.level, self.options.cpu)
         self._object, self._call_costs = made.object, CallCosts.of(made)
-        self.origin.call_costs.put(self.digest(), self._call_costs)
+        digest = self.digest()
+        self.origin.call_costs.put(digest, self._call_costs)
+        self.origin.objects.put(digest, self._object)
         return self._call_costs
 
     def reference_calls(self) -> CallCosts:
@@ -299,8 +311,12 @@ class ModuleSession(Session):
         return "LLVM's verifier"
 
 
-def open_session(program: Program, options: Options = Options()) -> ModuleSession:
+def open_session(
+    program: Program, options: Options = Options(), level_bitcode: bytes | None = None
+) -> ModuleSession:
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
+
+    `level_bitcode` is the program after the level's own passes, if known; then they need not run again.
 
     Raises:
         ProgramError: the program cannot be read, or LLVM fails in its mandatory passes.
@@ -310,6 +326,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         if options.profile:
             program = profiled(program)
         origin = Origin(program, partial(prepare, options=options), (f"clang<{options.level}>",))
+        origin.level_bitcode = level_bitcode
         return _open(origin, options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None

@@ -216,7 +216,7 @@ class CodegenSession(Session):
             case "slowdown":
                 return slowdown(self.costs(objective), self._call_costs())
             case "stack-bytes" | "stack-growth":
-                return max(1.0, *self.costs(objective).values())
+                return max((1.0, *self.costs(objective).values()))
             case "spill-cost":
                 return max(1.0, sum(self.generation().spill_costs.values()))
             case "executed-spill-cost":
@@ -249,7 +249,7 @@ class CodegenSession(Session):
         return {}
 
     def _call_costs(self) -> CallCosts:
-        return self.opened.call_costs() if self.decided().is_llvms else self.generation().call_costs
+        return self.opened.call_costs() if self._is_plain() else self.generation().call_costs
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions' names, largest function first."""

@@ -1,0 +1,104 @@
+"""A short search: sets of decisions at all functions, then the best at each, within limits and time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from burnish.core.program import Program
+from burnish.llvm.corpora.kernels import load_kernel
+from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_codegen.generations import Generations
+from burnish.tasks.llvm_codegen.prior_gains import prior_gains
+from burnish.tasks.llvm_codegen.session import CodegenSession
+from burnish.tasks.llvm_codegen.short_search import short_search
+
+SETS = prior_gains().suffixes
+GOAL = TASK.goal("loaded-bytes", {})
+
+
+@pytest.fixture(scope="module")
+def session() -> CodegenSession:
+    opened = TASK.open(load_kernel("regex", ["small"]))
+    assert isinstance(opened, CodegenSession)
+    return opened
+
+
+def always() -> float:
+    return math.inf
+
+
+def test_each_function_keeps_its_smallest_variant(session: CodegenSession) -> None:
+    before = session.site_costs("loaded-bytes")
+    found = short_search(session, "loaded-bytes", SETS[:2], always)
+    after = found.session.site_costs("loaded-bytes")
+    assert all(after[name] <= before[name] for name in session.sites())
+    assert len({found.session.decisions_of(name) for name in session.sites()}) > 1
+    assert found.cost == found.session.measure("loaded-bytes") < 0.99 * session.measure("loaded-bytes")
+
+
+def test_limits_hold(session: CodegenSession) -> None:
+    for slowdown in (1.0, 1.05):
+        goal = f"loaded-bytes while slowdown<={slowdown} and code-growth<=1"
+        found = short_search(session, goal, SETS[:3], always)
+        assert found.session.measure("slowdown") <= max(slowdown, session.measure("slowdown"))
+        assert found.session.measure("code-growth") <= 1
+
+
+def test_its_trace_leads_to_the_same_object(session: CodegenSession) -> None:
+    found = short_search(session, GOAL, SETS[:1], always)
+    again = session.fork()
+    again.replay(tuple(found.session.trace))
+    assert again.object_code() == found.session.object_code()
+
+
+def test_time_limits_the_sets_but_not_the_joined_object(
+    session: CodegenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [10.0]
+    generate = Generations.generate
+
+    def takes_two_seconds(*arguments: object, **named: object) -> object:
+        left[0] -= 2
+        return generate(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Generations, "generate", takes_two_seconds)
+
+    def tried(seconds: float) -> int:
+        fresh = TASK.open(session.opened.origin.program)
+        assert isinstance(fresh, CodegenSession)
+        fresh.measure(GOAL)
+        fresh.stock()
+        left[0] = seconds
+        found = short_search(fresh, "loaded-bytes", SETS, lambda: left[0])
+        return found.evaluations
+
+    # A set takes 2 s, and so does the joined object: 10 s are enough for four sets and that.
+    assert [tried(seconds) for seconds in (-1.0, 0.0, 5.9, 6.0, 10.0)] == [2, 2, 2, 3, 5]
+
+
+def test_the_same_session_stays_if_nothing_is_smaller(session: CodegenSession) -> None:
+    found = short_search(session, GOAL, [()], always)
+    assert (found.session, found.cost) == (session, session.measure(GOAL))
+    assert found.evaluations == 1
+
+
+def test_a_module_without_functions_has_costs() -> None:
+    program = Program("data", "llvm", b'target triple = "x86_64-unknown-linux-gnu"\n@x = global i32 7\n')
+    opened = TASK.open(program)
+    assert isinstance(opened, CodegenSession)
+    goal = f"{GOAL} and stack-growth<=1.5"
+    found = short_search(opened, goal, SETS[:1], always)
+    assert found.session is opened
+
+
+def test_code_that_is_known_is_not_generated(session: CodegenSession) -> None:
+    known = session.stock()
+    module = replace(session.opened.origin.program)
+    fresh = TASK.open(module)
+    assert isinstance(fresh, CodegenSession)
+    fresh.generations.know(known.code, known.call_costs)
+    assert fresh.stock().code == known.code
+    assert fresh.stock().executed == known.executed
