@@ -189,7 +189,7 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
     """Replace the object that clang wrote by an earlier build's, if no file has changed since.
 
     Returns:
-        The outcome, the object and the compiler; None if the memory lacks the object, or if there are several.
+        The outcome, the object and the compiler; None if the memory lacks it, or if there are several.
 
     Raises:
         InputError: the memory cannot be read, or the object cannot be replaced.
