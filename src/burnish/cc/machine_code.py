@@ -85,7 +85,7 @@ def decide(generated: Generated, request: Request) -> Attempt:
     if not isinstance(found.state, bytes):
         raise KeptReference("no other machine code is smaller", *counts)
     if memory:
-        keep(memory, found)
+        keep(memory, found.trace, found.cost)
     try:
         code = _described(problem, generated, request, found.trace, found.state)
     except KeptReference as error:
@@ -119,7 +119,7 @@ def _decide_shortly(generated: Generated, request: Request) -> Attempt:
         raise KeptReference("no other machine code is smaller", found.evaluations)
     trace = tuple(found.session.trace)
     if memory:
-        memory.keep(trace, found.cost)
+        keep(memory, trace, found.cost)
     return Attempt(generated.bitcode, (BEGIN, *trace), found.evaluations, code=found.session.object_code())
 
 

@@ -142,7 +142,7 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
         clangs=() if request.code_share else clangs,
     )
     if memory and not request.remembered and isinstance(found.state, Content) and found.trace not in clangs:
-        keep(memory, found)
+        keep(memory, found.trace, found.cost)
     return found
 
 

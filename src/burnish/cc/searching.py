@@ -91,14 +91,14 @@ def find(
     return Found(found.cost, found.trace, found.evaluations, crashes[-1], states.get(found.trace))
 
 
-def keep(memory: Memory, found: Found[T]) -> None:
+def keep(memory: Memory, trace: Trace, cost: float) -> None:
     """Store the result of a search.
 
     Raises:
         InputError: a memory that the user chose cannot be written.
     """
     try:
-        memory.keep(found.trace, found.cost)
+        memory.keep(trace, cost)
     except InputError:
         if memory.path != default_memory():
             raise

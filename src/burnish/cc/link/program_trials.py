@@ -15,8 +15,9 @@ from burnish.cc.trials import Trials
 from burnish.files import write_atomically
 
 # Least times of the steps, in compilations of the module by the level's own passes. In less, attributes are
-# not chosen, a search of passes finds nothing for a whole program, and a search of code has no joined result.
-TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE = 1.0, 20.0, 4.0
+# not chosen, a search of passes finds nothing for a whole program, and a search of code has no joined result:
+# then it is a short search.
+TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 1.0
 CODE_SHARE = 0.5  # of the time of a search
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
@@ -52,8 +53,8 @@ class ProgramTrials(Trials):
                     passes = self.try_functions(passes)
                 if not self.is_late(passes, TRIALS_OF_PASSES if code and self.best else 0.0):
                     self.try_passes(passes)
-                if code and self.best and not self.is_late(code, TRIALS_OF_CODE):
-                    self.try_code(code)
+                if code and self.best and not self.is_late(code, TRIALS_OF_SHORT_CODE):
+                    self.try_code(replace(code, short_code=self.is_late(code, TRIALS_OF_CODE)))
         reason = self.reasons[-1] if self.reasons else ""
         outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
         if not (self.best and self.program):
