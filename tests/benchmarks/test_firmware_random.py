@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from firmware_random import table
+import json
+from pathlib import Path
+
+import firmware_random
+from firmware_random import WAYS, table
 
 
 def test_outcomes_are_counted_by_machine_and_way() -> None:
@@ -16,3 +20,11 @@ def test_outcomes_are_counted_by_machine_and_way() -> None:
     assert "| m4 | burnish | 3 | 2 | 0 | 1 | 0 |" in lines
     assert "| m4 | burnish whole | 3 | 0 | 1 | 1 | 1 |" in lines
     assert "| rv32 | burnish whole | 1 | 1 | 0 | 0 | 0 |" in lines
+
+
+def test_no_published_program_prints_something_else() -> None:
+    results = Path(firmware_random.__file__).parent / "results" / "firmware_random"
+    rows = [json.loads(line) for line in (results / "rows.jsonl").read_text().splitlines()]
+    assert [row["seed"] for row in rows if row["machine"] == "rv32imc"] == list(range(200))
+    assert "differs" not in {row[way] for row in rows for way in WAYS}
+    assert (results / "table.txt").read_text() == f"{table(rows)}\n"
