@@ -198,10 +198,13 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "share"),
     [
+        ("2.4x", 0.0),
+        ("2.5x", 0.15),
         ("3.2x", 0.15),
         ("7.9x", 0.15),
         ("8x", 0.4),
         ("64x", 0.3),
+        ("0.5s", 0.15),
         ("3s", 0.15),
         ("4s", 0.4),
         ("32s", 0.3),

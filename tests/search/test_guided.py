@@ -68,6 +68,22 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
     assert seen[-2].best.cost > OPTIMUM
 
 
+def test_each_better_trace_is_observed_at_once() -> None:
+    costs: list[float] = []
+    seen: list[tuple[str, ...]] = []
+    found = run(
+        Method("beam", beam),
+        Problem(TASK, PROGRAM),
+        Budget(evaluations=40, workers=1),
+        guide_for=by(Perfect()),
+        observer=Observer(
+            lambda progress: costs.append(progress.best.cost), lambda _evaluator, trace: seen.append(trace)
+        ),
+    )
+    assert seen[-1] == found.trace and found.cost == costs[-1] == OPTIMUM
+    assert len(seen) == len(set(seen)) > 1
+
+
 @GUIDED
 def test_misleading_policy_leads_to_the_optimum_in_the_end(method: str) -> None:
     assert guided(method, by(Misleading()), 12).cost > OPTIMUM

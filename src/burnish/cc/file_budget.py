@@ -79,8 +79,9 @@ class FileBudget:
         """Return whether code generation gets a few trials of the module, not a search."""
         if self.remembered or self.evaluations is not None:
             return False
-        multiple = self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3)
-        return LEAST_MULTIPLE_WITH_CODE <= multiple < MULTIPLE_WITH_CODE
+        if self.multiple is not None and self.multiple < LEAST_MULTIPLE_WITH_CODE:
+            return False
+        return self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3) < MULTIPLE_WITH_CODE
 
     def longest_seconds(self, clang_seconds: float) -> float:
         """Return the most seconds of a search: one that takes longer hangs."""
@@ -96,7 +97,7 @@ CODE_SHARE = 0.3  # of longer budgets
 CODE_MULTIPLE = 3.2  # of clang's time, at least
 MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets have a short search of code generation
 SHORT_CODE_SHARE = 0.15  # of these
-LEAST_MULTIPLE_WITH_CODE = 0.0  # of clang's time: shorter budgets are for passes alone
+LEAST_MULTIPLE_WITH_CODE = 2.5  # for all that burnish does: shorter ones are for passes alone
 EVALUATIONS_WITH_CODE = 30  # fewer are for passes alone
 A_DAY = 86400.0  # seconds
 DEFAULT = FileBudget(multiple=3.2)

@@ -41,6 +41,7 @@ from burnish.workers.worker import Limits
 
 LEAST_SECONDS = 0.05  # of a search if no time is left
 PATIENCE = 24  # evaluations; each is a trial at every function
+LEAST_SETS, LEAST_SETS_OF_SECONDS = 1, 2  # of a short search; a multiple limits all that burnish does
 ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another object"
 
 
@@ -108,19 +109,21 @@ def _decide_shortly(generated: Generated, request: Request) -> Attempt:
         raise KeptReference(ANOTHER_OBJECT) from None
     sets, memory = task.hints.for_program(session).suffixes, None
     if request.options.memory:
-        memory = Memory(request.options.memory, task, program, objective)
-        sets = tuple(memory.look_up(session))[:1] + sets
+        memory = Memory(request.options.memory, task, without_debug_info(program), objective)
+    remembered = memory.look_up(session)[:1] if memory else ()
 
     def seconds_left() -> float:
         return math.inf if request.until is None else request.until - request.clock.now()
 
-    found = short_search(session, objective, sets, seconds_left)
+    least = LEAST_SETS if request.seconds is None else LEAST_SETS_OF_SECONDS
+    found = short_search(session, objective, sets, seconds_left, least, remembered)
     if found.session is session:
-        raise KeptReference("no other machine code is smaller", found.evaluations)
+        raise KeptReference("no other machine code is smaller", found.evaluations, found.crashes)
     trace = tuple(found.session.trace)
     if memory:
         keep(memory, trace, found.cost)
-    return Attempt(generated.bitcode, (BEGIN, *trace), found.evaluations, code=found.session.object_code())
+    counts, code = (found.evaluations, None, found.crashes), found.session.object_code()
+    return Attempt(generated.bitcode, (BEGIN, *trace), *counts, code=code)
 
 
 def _described(problem: Problem, generated: Generated, request: Request, trace: Trace, plain: bytes) -> bytes:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
+from burnish.cc.back_end import emit
 from burnish.cc.link.function_variants import by_level
 from burnish.cc.repeating import BEGIN
 from burnish.llvm.modules.session import open_session
 from tests.cc.link.conftest import Builds
+from tests.cc.test_back_end import job_of
 from tests.sources import DATA, program
 
 SEARCHED = ("--code-generation", "searched", "--budget", "80 evaluations", "--speed-limit", "none")
@@ -26,10 +29,10 @@ def test_functions_are_generated_otherwise_where_that_is_smaller(builds: Builds)
         assert builds.run("./program", *words.split()) == builds.run("./program.clang", *words.split())
 
 
-def test_the_expected_run_time_of_the_levels_passes_is_known_from_them() -> None:
+def test_the_expected_run_time_of_the_levels_passes_is_known_from_them(tmp_path: Path) -> None:
     matrix = program("matrix.c")
-    known, unknown = (
-        by_level(matrix.content, "matrix.c", "Oz", with_calls=asked).calls for asked in (True, False)
-    )
-    assert known == open_session(matrix).reference_calls()
-    assert unknown is None
+    job = job_of(DATA / "matrix.c", "-Oz", tmp_path)
+    known, unknown = (by_level(matrix.content, "matrix.c", "Oz", asked) for asked in (job, None))
+    assert known.calls == open_session(matrix).reference_calls()
+    assert known.emitted and known.emitted.code == emit(known.bitcode, job)
+    assert unknown.calls is None and unknown.emitted is None

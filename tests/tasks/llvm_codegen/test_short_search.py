@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.tasks.llvm_codegen import TASK
@@ -66,23 +67,54 @@ def test_time_limits_the_sets_but_not_the_joined_object(
 
     monkeypatch.setattr(Generations, "generate", takes_two_seconds)
 
-    def tried(seconds: float) -> int:
+    def tried(seconds: float, least: int = 1) -> int:
         fresh = TASK.open(session.opened.origin.program)
         assert isinstance(fresh, CodegenSession)
         fresh.measure(GOAL)
         fresh.stock()
         left[0] = seconds
-        found = short_search(fresh, "loaded-bytes", SETS, lambda: left[0])
+        found = short_search(fresh, "loaded-bytes", SETS, lambda: left[0], least)
         return found.evaluations
 
     # A set takes 2 s, and so does the joined object: 10 s are enough for four sets and that.
     assert [tried(seconds) for seconds in (-1.0, 0.0, 5.9, 6.0, 10.0)] == [2, 2, 2, 3, 5]
+    assert [tried(seconds, least=2) for seconds in (-1.0, 6.0, 10.0)] == [3, 3, 5]
 
 
 def test_the_same_session_stays_if_nothing_is_smaller(session: CodegenSession) -> None:
     found = short_search(session, GOAL, [()], always)
     assert (found.session, found.cost) == (session, session.measure(GOAL))
     assert found.evaluations == 1
+
+
+def test_a_crash_ends_the_search_with_what_it_has(
+    session: CodegenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate = Generations.generate
+    calls = []
+
+    def crashes_later(*arguments: object, **named: object) -> object:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise CompilerCrash("code generation: later")
+        return generate(*arguments, **named)  # type: ignore[arg-type]
+
+    fresh = TASK.open(session.opened.origin.program)
+    assert isinstance(fresh, CodegenSession)
+    fresh.measure(GOAL)
+    fresh.stock()
+    monkeypatch.setattr(Generations, "generate", crashes_later)
+    found = short_search(fresh, "loaded-bytes", SETS, always)
+    assert (found.evaluations, found.crashes) == (1, 1)
+    assert found.cost < fresh.measure("loaded-bytes")
+
+
+def test_remembered_traces_are_whole_objects(session: CodegenSession) -> None:
+    once = short_search(session, GOAL, SETS[:2], always)
+    trace = tuple(once.session.trace)
+    again = short_search(session, GOAL, (), always, remembered=[trace])
+    assert (again.session.trace, again.cost, again.evaluations) == (once.session.trace, once.cost, 1)
+    assert short_search(session, GOAL, SETS[:2], always, remembered=[trace]).cost == once.cost
 
 
 def test_a_module_without_functions_has_costs() -> None:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from burnish import _native
+from burnish.cc import back_end
+from burnish.cc.jobs import ClangJob
 from burnish.cc.requests import Attempt, Request
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
@@ -77,10 +79,11 @@ class Choice:
     grown_bytes: int  # code and read-only data
 
 
-def by_level(bitcode: bytes, name: str, level: str, *, with_calls: bool) -> Attempt:
+def by_level(bitcode: bytes, name: str, level: str, job: ClangJob | None) -> Attempt:
     """Run clang's pipeline of the level on a program's module, as if it were one file.
 
-    The expected run time is computed here, because a later step would have to repeat these passes for it.
+    With a job, the attempt has the object by burnish's back end with the job's options, and the expected run
+    time, because a later step would have to repeat these passes for it.
     """
     module = _native.Module(bitcode, name)
     module.set_level_attributes(level)
@@ -88,9 +91,12 @@ def by_level(bitcode: bytes, name: str, level: str, *, with_calls: bool) -> Atte
     pipeline = f"clang<{level}>"
     module.run(pipeline, level)
     found = Attempt(module.bitcode(), (pipeline,), 0)
-    if not with_calls:
+    if not job:
         return found
-    return replace(found, calls=CallCosts.of(_described(module, level)))
+    if not back_end.back_end_of(job):
+        return replace(found, calls=CallCosts.of(_described(module, level)))
+    emitted = back_end.emit_described(found.bitcode, job)
+    return replace(found, calls=emitted.calls, emitted=emitted)
 
 
 def by_functions(bitcode: bytes, request: Request) -> Attempt:

@@ -17,7 +17,7 @@ from burnish.files import write_atomically
 # Least times of the steps, in compilations of the module by the level's own passes. In less, attributes are
 # not chosen, a search of passes finds nothing for a whole program, and a search of code has no joined result:
 # then it is a short search.
-TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 1.0
+TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 0.5
 CODE_SHARE = 0.5  # of the time of a search
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
@@ -92,13 +92,13 @@ class ProgramTrials(Trials):
         """Try the level's own passes; return the sizes of their program, or None if they fail."""
         clock, options, name = self.build.compiled.clock, self.build.options, self.name
         bitcode, level = self.module, level_of_passes(self.merged.level)
-        with_calls = options.searches_code and options.limits_calls
+        job = self.pattern.silenced() if options.searches_code and options.limits_calls else None
         start = clock.now()
 
         def by_level() -> Attempt:
             from burnish.cc.link import function_variants  # loads LLVM, so only in the child process
 
-            return function_variants.by_level(bitcode, name, level, with_calls=with_calls)
+            return function_variants.by_level(bitcode, name, level, job)
 
         with self.trying():
             self.level = self.guard.step(by_level)

@@ -7,9 +7,10 @@ generations. Here the first one may, so this is for budgets that allow no more t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from burnish.core.errors import CompilerCrash
 from burnish.core.objective import parse_objective
 from burnish.core.trace import Trace, entries_at
 from burnish.core.walk import reached, replay_legal
@@ -25,26 +26,43 @@ class ShortSearch:
     session: CodegenSession
     cost: float
     evaluations: int  # code generations
+    crashes: int = 0  # of the compiler; the first one ends the search
 
 
 def short_search(
-    session: CodegenSession, objective: str, sets: Iterable[Trace], seconds_left: Callable[[], float]
+    session: CodegenSession,
+    objective: str,
+    sets: Iterable[Trace],
+    seconds_left: Callable[[], float],
+    least: int = 1,
+    remembered: Sequence[Trace] = (),
 ) -> ShortSearch:
     """Try sets of decisions at all functions, then the smallest variant of each function in one object.
 
-    At least one set is tried, however little time is left; further ones while there is time for them and for
+    `least` sets are tried, however little time is left; further ones while there is time for them and for
     the joined object. A function keeps its code if a set makes it slower than the objective's limit allows.
+    The traces in `remembered` are tried first, each as one object.
     """
     search = _Search(session, objective)
+    crashes = 0
+    try:
+        for trace in remembered:
+            search.try_whole(trace)
+        _try_sets(search, sets, seconds_left, least)
+        search.join()
+    except CompilerCrash:
+        crashes = 1
+    return ShortSearch(search.best, search.cost, search.evaluations, crashes)
+
+
+def _try_sets(search: _Search, sets: Iterable[Trace], seconds_left: Callable[[], float], least: int) -> None:
     took = 0.0
     for one in sets:
         before = seconds_left()
-        if search.variants and before < 2 * took:
+        if len(search.variants) >= least and before < 2 * took:
             break
         search.try_set(one)
         took = before - seconds_left() if math.isfinite(before) else 0.0
-    search.join()
-    return ShortSearch(search.best, search.cost, search.evaluations)
 
 
 class _Search:
@@ -63,10 +81,15 @@ class _Search:
 
     def try_set(self, decisions: Trace) -> None:
         """Generate code with the same decisions at all functions."""
-        one = self.session.fork()
-        replay_legal(one, decisions)
-        self._measure(one)
+        one = self.try_whole(decisions)
         self.variants.append((decisions, one, one.site_costs(self.unlimited)))
+
+    def try_whole(self, trace: Trace) -> CodegenSession:
+        """Generate code after a trace; entries that are illegal here are skipped."""
+        one = self.session.fork()
+        replay_legal(one, trace)
+        self._measure(one)
+        return one
 
     def join(self) -> None:
         """Generate code with the smallest variant of each function that is fast enough.
