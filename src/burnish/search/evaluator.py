@@ -50,6 +50,7 @@ class Evaluator:
 
     Attributes:
         trials: The number of evaluated traces of the program, and of suffixes at isolated sites.
+        grace_seconds: The most time after the end of a batch, for site trials and partial batches.
         illegal: The number of entries left out of the program's traces because they were illegal there.
         policy: The policy whose predictions a batch may ask for (Ask.PREDICTION).
     """
@@ -60,6 +61,7 @@ class Evaluator:
         self.crashes = 0
         self.illegal = 0
         self._spent = Fraction(0)  # evaluations; a trial at one of n isolated sites counts as 1/n
+        self.grace_seconds = GRACE_SECONDS
         self.policy: StatePolicy | None = None
         self._setup = (problem.task.open, problem.program, problem.goal)
         self._known: dict[tuple[Trace, Ask], Evaluation] = {}
@@ -99,7 +101,7 @@ class Evaluator:
 
         Raises:
             BudgetSpent: `most` or `end` cuts the batch short. A partial batch or site trials raise it only if
-                work that has begun takes more than GRACE_SECONDS beyond `end`.
+                work that has begun takes more than the grace beyond `end`.
         """
         if isinstance(batch, SiteTrials):
             self._evaluate_sites(batch, most, end)
@@ -229,7 +231,7 @@ class Evaluator:
         """Yield evaluations, each with its trace or trial; with None for a state before the end of a trace.
 
         At `end`, all running workers are killed and BudgetSpent is raised. With `soft`, they first get
-        GRACE_SECONDS to finish the chunks that they have begun. After `end`, no chunk begins.
+        the grace to finish the chunks that they have begun. After `end`, no chunk begins.
         """
         if chunks and end is not None and self.now() >= end:
             if soft:
@@ -250,7 +252,7 @@ class Evaluator:
             now = self.now() if end is not None else 0.0
             if soft and end is not None and now >= end:
                 chunks.clear()
-                end += GRACE_SECONDS
+                end += self.grace_seconds
                 soft = False
             elif end is not None and now >= end and (chunks or running):
                 for worker in running:

@@ -32,6 +32,7 @@ LARGE_SHARE = 0.12
 LARGE_SITES = 500
 LARGE_INITIAL_SHARE = 0.8  # INITIAL_SHARE of large programs, because trials at isolated sites gain little
 FIRST_SHARE = 0.7  # of the budget: if the first trace takes more, there is no time for `first`
+GRACE_SHARE = 0.1  # of the budget: the most that trials at sites may take beyond it
 FIRST_EVALUATIONS = 20  # the least budget in evaluations for `first`
 
 
@@ -65,6 +66,9 @@ class Spending:
         workers = 1 if problem.goal.noisy and budget.workers is None else budget.workers
         self.start = budget.clock.now()
         self.evaluator = Evaluator(problem, workers=workers, clock=budget.clock)
+        if budget.seconds is not None:
+            grace = GRACE_SHARE * budget.seconds
+            self.evaluator.grace_seconds = min(self.evaluator.grace_seconds, grace)
         self.best = NOTHING
         self.limit = budget.seconds
         self.reserve = 0.0
