@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -17,9 +18,11 @@ from hypothesis import strategies as st
 from burnish.cc import build_log, kept
 from burnish.cc.build_log import Record
 from burnish.cc.command_key import Key
+from burnish.cc.commands import memory as memory_command
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
 from burnish.cc.requests import DriverOptions
+from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 from tests.sources import DATA
 from tests.waiting import wait_until
@@ -313,3 +316,40 @@ def test_files_that_are_gone_are_not_unchanged(tmp_path: Path) -> None:
     assert memory.unchanged("key") is None
     source.unlink()
     assert memory.unchanged("key") is None
+
+
+def test_memories_of_two_machines_are_merged(
+    builds: Builds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = Builds(tmp_path / "other")
+    other.source.write_text(HEADER + (DATA / "matrix.c").read_text())
+    builds.build("--budget=0.3s")
+    other.build("--budget=0.3s")
+    assert memory_command.main([str(builds.memory), "--merge", str(other.memory), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["objects"], shown["compilations"]) == (2, 2)
+    assert other.build("--budget=0.3s", f"--remember={builds.memory}").recalled
+    assert builds.build("--budget=0.3s").recalled
+
+
+def test_the_smaller_of_two_objects_is_merged(tmp_path: Path) -> None:
+    found: dict[str, Any] = {"reason": "", "trace": [], "saved_in_groups": {}, "after": None}
+    ours, theirs = (ObjectMemory(tmp_path / name) for name in ("ours", "theirs"))
+    ours.keep(Kept("both", 1.0, found, b"larger"), 6)
+    ours.keep(Kept("worse there", 5.0, found, b"small"), 5)
+    theirs.keep(Kept("both", 3.0, found, b"small"), 5)
+    theirs.keep(Kept("worse there", 9.0, found, b"larger"), 6)
+    theirs.keep(Kept("new", 1.0, found, None), 7)
+    kept.merge(ours.path, theirs.path)
+    assert ours.same_module("both") == Kept("both", 3.0, found, b"small")
+    assert ours.same_module("worse there") == Kept("worse there", 5.0, found, b"small")
+    assert ours.same_module("new") == Kept("new", 1.0, found, None)
+
+
+def test_a_wrong_memory_is_not_merged(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"no database" * 1000)
+    with pytest.raises(InputError, match="other: file is not a database; expected a file that burnish made"):
+        memory_command.main([str(tmp_path / "memory"), "--merge", str(tmp_path / "other")])
+    with pytest.raises(InputError, match="no such file; expected a memory of builds"):
+        memory_command.main([str(tmp_path / "memory"), "--merge", str(tmp_path / "none")])

@@ -17,7 +17,7 @@ from burnish.core.trace import Trace
 from burnish.evaluation import Strategy, optimize
 from burnish.llvm.programs import load_program
 from burnish.search import Budget, search
-from burnish.search.memory import Memory
+from burnish.search.memory import TRACES, Memory, merge_traces, opened
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import make_task
 from tests.cc.requests import asking, request_of
@@ -167,3 +167,18 @@ def test_build_begins_with_what_the_last_one_came_to(tmp_path: Path) -> None:
     assert again.bitcode == first.bitcode
     with pytest.raises(KeptReference, match="nothing smaller was found"):
         driver.optimize(program("machine.c").content, replace(asking(request, memory=None), seconds=1e-9))
+
+
+def test_traces_of_two_memories_are_merged(tmp_path: Path) -> None:
+    ours, theirs, better = tmp_path / "ours", tmp_path / "theirs", ("halve", "a: halve")
+    told(ours, counters("a=12 b=7"), WAY, cost=5.0)
+    told(ours, counters("c=1"), ("c: halve",), cost=1.0)
+    told(theirs, counters("a=12 b=7"), better, cost=4.0)
+    told(theirs, counters("c=1"), ("c: subtract(1)",), cost=2.0)
+    told(theirs, counters("d=9"), ("d: halve",))
+    with opened(ours, TRACES) as database:
+        database.execute("ATTACH DATABASE ? AS other", (str(theirs),))
+        merge_traces(database)
+    assert recalled(ours, counters("a=12 b=7"))[0] == better
+    assert recalled(ours, counters("c=1"))[0] == ("c: halve",)
+    assert recalled(ours, counters("e=9")) == [("e: halve",)]

@@ -44,5 +44,5 @@ only if it is smaller.
     remaking          a build made again with other options: an object of the build log, and the link
     link/             whole programs: all units of a link as one module
     commands/         cc, c++ and rustc, from the command line to the compiler and after it; improve, link,
-                      lock, report
+                      lock, memory, report
 """

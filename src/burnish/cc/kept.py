@@ -24,7 +24,7 @@ from burnish.cc.command_key import digest
 from burnish.cc.outcomes import Outcome, Sizes
 from burnish.cc.requests import DriverOptions, default_memory
 from burnish.core.errors import InputError
-from burnish.search.memory import opened
+from burnish.search.memory import TRACES, merge_traces, opened
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
 DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
@@ -85,7 +85,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Kept:
-    """What earlier searches found for one module.
+    """The result of all searches for one module.
 
     Attributes:
         key: See Key.of_module.
@@ -242,6 +242,58 @@ class ObjectMemory:
     def _database(self) -> Iterator[sqlite3.Connection]:
         with opened(self.path, _SCHEMA) as database:
             yield database
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a memory, in numbers."""
+
+    objects: int  # objects and whole programs
+    smaller: int  # those of them that are smaller than the compiler's
+    compilations: int
+    functions: int  # with traces that searches begin with
+    file_bytes: int
+
+
+def contents(path: Path) -> Contents:
+    """Return the contents of a memory.
+
+    Raises:
+        InputError: the file is not a memory.
+    """
+    with opened(path, _SCHEMA + TRACES) as database:
+
+        def count(rows: str) -> int:
+            return int(database.execute(f"SELECT COUNT(*) FROM {rows}").fetchone()[0])
+
+        counts = (
+            count("objects"),
+            count("objects WHERE content IS NOT NULL"),
+            count("sources"),
+            count("(SELECT DISTINCT identity FROM sites)"),
+        )
+    return Contents(*counts, path.stat().st_size)
+
+
+def merge(path: Path, other: Path) -> None:
+    """Add the objects and traces of another memory; of two for the same key, the smaller one stays.
+
+    Raises:
+        InputError: one of the files is not a memory.
+    """
+    with opened(other, _SCHEMA + TRACES):
+        pass
+    with opened(path, _SCHEMA + TRACES) as database:
+        database.execute("ATTACH DATABASE ? AS other", (str(other),))
+        database.execute("BEGIN IMMEDIATE")
+        database.execute(
+            "INSERT INTO objects SELECT * FROM other.objects WHERE true ON CONFLICT (key) DO UPDATE"
+            " SET cost = excluded.cost, effort = MAX(effort, excluded.effort), found = excluded.found,"
+            " content = excluded.content WHERE excluded.cost < cost"
+        )
+        database.execute("INSERT OR IGNORE INTO sources SELECT * FROM other.sources")
+        merge_traces(database)
+        _limit(database)
 
 
 def checked(options: DriverOptions) -> DriverOptions:

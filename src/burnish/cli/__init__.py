@@ -30,6 +30,7 @@ COMMANDS = {
     "serve-inliner": "answer unmodified compilers' inliners and register allocators by policies",
     "improve": "search on for the objects of the last builds, in the background",
     "lock": "write down what builds found, for the same objects on every machine",
+    "memory": "show and merge what builds remember",
     "report": "show the sizes of a build by the drop-in compilers",
     "apply": "apply actions by hand and see each one's effect",
     "explore": "watch a compiler work on a program, in the browser",
@@ -46,7 +47,7 @@ COMMANDS = {
 }
 
 ROOMS = {
-    **dict.fromkeys(("improve", "link", "lock", "report"), "burnish.cc.commands"),
+    **dict.fromkeys(("improve", "link", "lock", "memory", "report"), "burnish.cc.commands"),
     **dict.fromkeys(
         ("corpus", "inliner", "registers", "demo", "check-system", "targets", "export", "serve-inliner"),
         "burnish.cli.llvm",

@@ -26,7 +26,7 @@ ALIKE = 0.5  # share of a program's sites that an earlier program must have for 
 TRIED = 3  # most earlier programs whose traces are tried, the most alike first
 PATIENCE_SECONDS = 10.0  # to wait for another process that writes
 
-_SCHEMA = """
+TRACES = """
 -- digest: Program.key
 CREATE TABLE IF NOT EXISTS programs (
     id INTEGER PRIMARY KEY, kind TEXT, digest TEXT, whole TEXT, trace TEXT, cost REAL, UNIQUE (kind, digest));
@@ -80,7 +80,7 @@ class Memory:
         Raises:
             InputError: as above.
         """
-        with opened(self.path, _SCHEMA) as database:
+        with opened(self.path, TRACES) as database:
             row = database.execute(
                 "SELECT trace, cost FROM programs WHERE kind = ? AND digest = ?",
                 (self._kind, self.program.key),
@@ -95,7 +95,7 @@ class Memory:
         """
         different = set(identities.values())
         wanted = json.dumps(sorted(different))
-        with opened(self.path, _SCHEMA) as database:
+        with opened(self.path, TRACES) as database:
             same = database.execute(
                 "SELECT trace FROM programs WHERE kind = ? AND digest = ?", (self._kind, self.program.key)
             ).fetchall()
@@ -120,7 +120,7 @@ class Memory:
         """
         whole, suffixes = _apart(trace)
         sites = self._identities.items()
-        with opened(self.path, _SCHEMA) as database:
+        with opened(self.path, TRACES) as database:
             database.execute("BEGIN IMMEDIATE")
             key = (self._kind, self.program.key)
             known = database.execute(
@@ -176,6 +176,23 @@ def opened(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
     except sqlite3.Error as error:
         expected = "expected a file that burnish made, or a new one"
         raise InputError(f"{path}: {error}; {expected}") from error
+
+
+def merge_traces(database: sqlite3.Connection) -> None:
+    """Add the traces of a database that is attached as `other`; of two for one program, the cheaper stays."""
+    database.execute(
+        "DELETE FROM programs WHERE EXISTS (SELECT 1 FROM other.programs AS better WHERE"
+        " better.kind = programs.kind AND better.digest = programs.digest AND better.cost < programs.cost)"
+    )
+    database.execute(
+        "INSERT OR IGNORE INTO programs (kind, digest, whole, trace, cost)"
+        " SELECT kind, digest, whole, trace, cost FROM other.programs"
+    )
+    database.execute(
+        "INSERT INTO sites SELECT ours.id, identity, tail FROM other.sites JOIN other.programs AS theirs"
+        " ON program = theirs.id JOIN programs AS ours USING (kind, digest)"
+        " WHERE NOT EXISTS (SELECT 1 FROM main.sites AS known WHERE known.program = ours.id)"
+    )
 
 
 def first_of(traces: list[Trace], others: InitialTraces) -> InitialTraces:

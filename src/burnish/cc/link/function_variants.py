@@ -83,7 +83,7 @@ def by_level(bitcode: bytes, name: str, level: str, job: ClangJob | None) -> Att
     """Run clang's pipeline of the level on a program's module, as if it were one file.
 
     With a job, the attempt has the object by burnish's back end with the job's options, and the expected run
-    time, because a later step would have to repeat these passes for it.
+    time. A later step would have to repeat these passes for it.
     """
     module = _native.Module(bitcode, name)
     module.set_level_attributes(level)
