@@ -19,9 +19,13 @@ from burnish.cc import build_log, kept
 from burnish.cc.build_log import Record
 from burnish.cc.command_key import Key
 from burnish.cc.commands import memory as memory_command
+from burnish.cc.commands.cc import default_optimizer
 from burnish.cc.commands.launch import find_launcher
+from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
-from burnish.cc.requests import DriverOptions
+from burnish.cc.outcomes import Build, Outcome
+from burnish.cc.recalling import Recollection
+from burnish.cc.requests import Compiled, DriverOptions
 from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 from tests.sources import DATA
@@ -353,3 +357,22 @@ def test_a_wrong_memory_is_not_merged(tmp_path: Path) -> None:
         memory_command.main([str(tmp_path / "memory"), "--merge", str(tmp_path / "other")])
     with pytest.raises(InputError, match="no such file; expected a memory of builds"):
         memory_command.main([str(tmp_path / "memory"), "--merge", str(tmp_path / "none")])
+
+
+def outcome_of(**fields: Any) -> Outcome:
+    return Outcome("a.c", "Oz", ("clang",), **fields)
+
+
+def test_a_search_that_failed_is_not_kept(tmp_path: Path) -> None:
+    """The next build tries again; a search that found nothing is kept."""
+    options = DriverOptions(memory=tmp_path / "memory")
+    compiled = Compiled(1.0, 0.0, frozenset())
+    job = ClangJob(("clang", "-cc1", "-emit-obj", "-o", "a.o", "a.c"))
+    build = Build(ClangJobs((job,), "23"), compiled, options, default_optimizer, tmp_path, Key((), options))
+    recollection = Recollection.of(build, job, tmp_path / "front.d")
+    assert recollection
+    recollection.keep(outcome_of(reason="the optimizer died"), b"module", b"object")
+    assert recollection.same_module(b"module", outcome_of()) is None
+    recollection.keep(outcome_of(reason="nothing smaller was found", evaluations=7), b"module", b"object")
+    found = recollection.same_module(b"module", outcome_of())
+    assert found == outcome_of(reason="nothing smaller was found", recalled=True)

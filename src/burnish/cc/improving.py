@@ -27,7 +27,7 @@ from burnish.cc.improve import improve
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import ObjectMemory, Remembered, contents_of
 from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.requests import Compiled
+from burnish.cc.requests import STACK_LIMIT, Compiled
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import InputError
 
@@ -77,13 +77,8 @@ def improve_all(
             while idle and turns:
                 turn = heapq.heappop(turns)
                 worker = idle.pop()
-                worker.send(
-                    (
-                        turn.item,
-                        max(first, turn.multiple) * turn.item.compilation.compiler_seconds,
-                        turn.rounds,
-                    )
-                )
+                budget = max(first, turn.multiple) * turn.item.compilation.compiler_seconds
+                worker.send((turn.item, budget, turn.rounds))
                 busy[worker] = turn
             ready = wait(list(busy), max(0.0, end - time.monotonic()))
             for worker in [worker for worker in busy if worker in ready]:
@@ -173,6 +168,8 @@ def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outc
     chosen = replace(options, memory=memory, budget=budget, build_seconds=None, seed=options.seed + seed)
     job = ClangJob(made.command)
     plan = ClangJobs((job,), "", gnu=made.compiler if made.is_gnu else "")
+    if chosen.stack_limit is None and plan.is_for_another_machine:
+        chosen = replace(chosen, stack_limit=STACK_LIMIT)
     compiled = Compiled(made.compiler_seconds, PROCESSORS.now(), frozenset(), PROCESSORS)
     with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
         reference = Path(folder, "reference.o")

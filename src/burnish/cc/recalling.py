@@ -18,6 +18,7 @@ from burnish.core.errors import InputError
 from burnish.core.trace import Trace
 from burnish.files import write_atomically
 
+UNKNOWN = 1 << 62  # bytes of an object that cannot be read: any other is smaller
 ENOUGH = 0.5  # of the effort that is asked for: clang's time, its unit, differs from run to run
 
 
@@ -84,9 +85,13 @@ class Recollection:
     def keep(self, outcome: Outcome, bitcode: bytes, reference: bytes) -> Outcome:
         """Store an outcome; return the better one of it and the one that is stored already.
 
+        A search that failed before its first evaluation is not stored: the next build tries again.
+
         Raises:
             InputError: the memory cannot be written.
         """
+        if not (outcome.better or outcome.evaluations or outcome.recalled):
+            return outcome
         content = outcome.better.read_bytes() if outcome.better else None
         effort = self.build.effort
         if effort is None:
@@ -164,7 +169,9 @@ class LinkRecollection:
         return None
 
     def keep(self, outcome: Outcome, program: Path) -> None:
-        """Store an outcome and its program."""
+        """Store an outcome and its program, unless nothing was tried."""
+        if not (outcome.after or outcome.evaluations):
+            return
         content = program.read_bytes() if outcome.after else None
         kept = Kept(self.key, self.effort, _found(outcome), content)
         with tolerant(self.memory):
@@ -235,5 +242,5 @@ def _found(outcome: Outcome) -> dict[str, Any]:
 def _cost(outcome: Outcome, objective: str | None) -> int:
     sizes = outcome.after or outcome.before
     if not sizes:
-        return 0
+        return UNKNOWN
     return sizes.text_bytes if objective == "text-bytes" else sizes.loaded_bytes
