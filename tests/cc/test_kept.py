@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -32,6 +33,20 @@ from tests.sources import DATA
 from tests.waiting import wait_until
 
 SOURCE = DATA / "hash_table.c"
+FREESTANDING = """
+int steps(const int *values, int count) {
+  int found = 0, last = 0;
+  for (int i = 0; i < count; i++) {
+    if (values[i] < 0) continue;
+    if (more(values[i]) > last) found += more(values[i] - 1);
+    else if (more(values[i]) < last) found -= more(values[i] + 1);
+    last = values[i] % 7 ? more(last) : values[i] / 7;
+  }
+  return found + last;
+}
+int both(const int *values, int count) { return steps(values, count) + steps(values + 1, count - 1); }
+"""
+COMPILED = ("-Oz", "-c", "table.c", "-o", "table.o")
 HEADER = '#include "more.h"\n'
 
 
@@ -212,7 +227,7 @@ def test_builds_at_the_same_time_share_a_memory(builds: Builds) -> None:
 
 def improve(builds: Builds, *options: str) -> subprocess.Popen[str]:
     burnish = find_launcher("burnish-cc").replace("burnish-cc", "burnish")
-    command = [burnish, "improve", "--remember", str(builds.memory), "--jobs=1", *options]
+    command = [burnish, "improve", "--remember", str(builds.memory), "--jobs=1", "--nice=0", *options]
     return subprocess.Popen(
         command, cwd=builds.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -238,6 +253,33 @@ def test_improve_searches_on_and_the_next_build_takes_it(builds: Builds) -> None
     assert [cell.strip() for cell in total.split("|")[2:5]] == [f"{size:,}" for size in sizes]
     again = builds.build("--budget=0.3s")
     assert again.recalled and again.loaded_bytes == after.cost
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--target=wasm32-unknown-unknown", "-ffreestanding", "-MMD", "-MF", "table.d", "-Oz"),
+        ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-ffreestanding", "-Os"),
+    ],
+    ids=["WebAssembly", "a GNU compiler"],
+)
+def test_objects_for_other_machines_are_improved(builds: Builds, words: tuple[str, ...]) -> None:
+    if words[0].endswith("gcc") and not shutil.which(words[0]):
+        pytest.skip("no compiler for this machine")
+    builds.source.write_text((builds.folder / "more.h").read_text() + FREESTANDING)
+    burnish = builds.command("--budget=0.3s")[: -len(COMPILED)]
+    line = [*burnish, *words, *COMPILED[1:]]
+    subprocess.run(line, cwd=builds.folder, check=True, timeout=300)
+    before = remembered(builds)
+    process = improve(builds, "--for=1h")
+    wait_until(lambda: remembered(builds).effort > before.effort, process)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=300)
+    after = remembered(builds)
+    assert after.cost <= before.cost
+    subprocess.run(line, cwd=builds.folder, check=True, timeout=300)
+    record = build_log.read(builds.log)[-1]
+    assert record.recalled and record.loaded_bytes == after.cost
 
 
 def test_improve_leaves_changed_files_to_the_next_build(builds: Builds) -> None:

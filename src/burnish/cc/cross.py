@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.cc import processes
-from burnish.cc.improve import improve_own
+from burnish.cc.command_key import Key
+from burnish.cc.improve import DEPENDENCIES, improve_own
 from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome, level_of_passes, passed_through
@@ -50,6 +52,7 @@ class CrossCommand:
     options: DriverOptions
     optimizer: Optimizer
     workspace: Path
+    key: Key
 
     def run(self) -> Iterator[tuple[Outcome, Path] | int]:
         """Run the jobs in order; yield outcomes with their output files, and exit codes that are not 0.
@@ -125,8 +128,14 @@ class CrossCommand:
         start = PROCESSORS.now()
         front = folder / "front.bc"
         as_is = refused_option(job) or ("-O0: passes are not run" if job.level == "O0" else None)
-        if code := processes.run((job.clang_bitcode(front) if as_is else job.front_end(front)).command):
+        first = job.clang_bitcode(front) if as_is else job.front_end(front)
+        own_rule = job.value("-dependency-file")
+        if not own_rule:
+            first = first.with_dependencies(folder / DEPENDENCIES)
+        if code := processes.run(first.command):
             return code
+        if own_rule:
+            shutil.copyfile(own_rule, folder / DEPENDENCIES)
         before = front.read_bytes()
         build = self._build(job, 0.0, start, folder)
         why = as_is or build.refusal(job)
@@ -149,17 +158,19 @@ class CrossCommand:
     def _build(self, job: ClangJob, seconds: float, ended: float, folder: Path) -> Build:
         """Return the build of one job, which took so many seconds of processor time."""
         compiled = Compiled(seconds, ended, frozenset())
-        return Build(replace(self.plan, jobs=(job,)), compiled, self.options, self.optimizer, folder)
+        return Build(
+            replace(self.plan, jobs=(job,)), compiled, self.options, self.optimizer, folder, self.key
+        )
 
 
 def run(
-    plan: ClangJobs, words: Sequence[str], options: DriverOptions, optimizer: Optimizer
+    plan: ClangJobs, key: Key, options: DriverOptions, optimizer: Optimizer
 ) -> Iterator[tuple[Outcome, Path] | int]:
-    """Run a command for another machine; see CrossCommand.run. `words` are clang's arguments."""
+    """Run a command for another machine; see CrossCommand.run."""
     with tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        levels = [word.removeprefix("-") for word in words if word.startswith("-O")]
+        levels = [word.removeprefix("-") for word in key.arguments if word.startswith("-O")]
         level = levels[-1] if levels else ""
-        yield from CrossCommand(plan, level, options, optimizer, Path(workspace)).run()
+        yield from CrossCommand(plan, level, options, optimizer, Path(workspace), key).run()
 
 
 def with_builtins(link: ClangJob) -> ClangJob:
@@ -185,6 +196,20 @@ def _version(path: Path) -> list[int]:
 
 def _guard(folder: Path) -> Guard:
     return Guard(folder, LONGEST_SECONDS, LONGEST_SECONDS)
+
+
+def own_of(job: ClangJob, folder: Path) -> Own:
+    """Return what burnish makes of a compilation without a search.
+
+    Raises:
+        KeptReference: the source does not compile any more, or a step fails.
+    """
+    front, guard = folder / "own.bc", _guard(folder)
+    guard.run(job.silenced().front_end(front).command)
+    before = front.read_bytes()
+    after, made = guard.step(lambda: _made(before, job, passes=True))
+    assert not isinstance(made, bytes)  # which is assembly
+    return Own(before, after, made)
 
 
 def _made(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:

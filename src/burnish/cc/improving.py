@@ -23,16 +23,16 @@ from pathlib import Path
 from burnish.cc.command_key import Key
 from burnish.cc.commands.cc import default_optimizer, parse
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import improve
+from burnish.cc.improve import improve, improve_own
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import ObjectMemory, Remembered, contents_of
 from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.requests import STACK_LIMIT, Compiled
+from burnish.cc.requests import STACK_LIMIT, Compiled, KeptReference
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import InputError
 
 FIRST, LONGEST = 8.0, 32.0  # the least and the most of a first step, in units of the compiler's time
-NICE = 19  # the least priority of a process
+CHANGED = "a file that it reads was changed: the next build compiles it"
 NO_GAIN = 4.0  # after a step without a gain, the search so far counts as so many times as long
 
 
@@ -55,15 +55,21 @@ class _Turn:
 
 
 def improve_all(
-    items: Iterable[Remembered], memory: Path, seconds: float, jobs: int, done: Callable[[Improved], None]
+    items: Iterable[Remembered],
+    memory: Path,
+    seconds: float,
+    jobs: int,
+    nice: int,
+    done: Callable[[Improved], None],
 ) -> None:
-    """Search for so many seconds of wall time in `jobs` processes of the least priority.
+    """Search for so many seconds of wall time in several processes.
 
     Args:
         items: The compilations.
         memory: The file that they are from, and that keeps what is found.
         seconds: The time. A search that still runs then is stopped, and its result is lost.
         jobs: The number of processes.
+        nice: By how much their priority is lower than this process's (nice(2)).
         done: Called after each step.
     """
     turns = [_Turn(item.multiple, number, item) for number, item in enumerate(items)]
@@ -71,7 +77,7 @@ def improve_all(
     total = sum(turn.item.compilation.compiler_seconds for turn in turns)
     first = min(LONGEST, max(FIRST, seconds * jobs / max(total, 1e-9)))
     end = time.monotonic() + seconds
-    with _workers(min(jobs, len(turns)), memory) as workers:
+    with _workers(min(jobs, len(turns)), memory, nice) as workers:
         idle, busy = list(workers), dict[Connection, _Turn]()
         while time.monotonic() < end and (turns or busy):
             while idle and turns:
@@ -99,11 +105,11 @@ def improve_all(
 
 
 @contextlib.contextmanager
-def _workers(count: int, memory: Path) -> Iterator[list[Connection]]:
+def _workers(count: int, memory: Path, nice: int) -> Iterator[list[Connection]]:
     """Yield the connections to worker processes, which are killed at the end."""
     spawn = multiprocessing.get_context("spawn")
     pairs = [spawn.Pipe() for _ in range(count)]
-    started = [spawn.Process(target=_work, args=(theirs, memory)) for _, theirs in pairs]
+    started = [spawn.Process(target=_work, args=(theirs, memory, nice)) for _, theirs in pairs]
     try:
         for process in started:
             process.start()
@@ -117,9 +123,9 @@ def _workers(count: int, memory: Path) -> Iterator[list[Connection]]:
                 process.join()
 
 
-def _work(requests: Connection, memory: Path) -> None:
+def _work(requests: Connection, memory: Path, nice: int) -> None:
     """Do steps until the connection is closed; the parent's end ends this process in the middle of a step."""
-    os.nice(NICE)
+    os.nice(nice)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     while True:
@@ -149,11 +155,9 @@ def step(item: Remembered, memory: Path, seconds: float, seed: int) -> Improved:
     try:
         os.chdir(item.compilation.directory)
         if contents_of(item.files) != item.contents:
-            return Improved(
-                item, before, before, "a file that it reads was changed: the next build compiles it"
-            )
+            return Improved(item, before, before, CHANGED)
         outcome = _searched(item, memory, seconds, seed)
-    except (OSError, InputError) as error:
+    except (OSError, InputError, KeptReference) as error:
         return Improved(item, before, before, str(error))
     after = outcome.after.loaded_bytes if outcome.after else before
     return Improved(item, before, min(before, after))
@@ -173,8 +177,16 @@ def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outc
     compiled = Compiled(made.compiler_seconds, PROCESSORS.now(), frozenset(), PROCESSORS)
     with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
         reference = Path(folder, "reference.o")
-        reference.write_bytes(ObjectMemory(memory).reference(item.key, item.contents))
+        known = ObjectMemory(memory).reference(item.key, item.contents)
+        reference.write_bytes(known)
         build = Build(
             plan, compiled, chosen, default_optimizer, Path(folder), key, effort=item.effort + seconds
         )
-        return improve(build, job, reference, Path(folder))
+        if not plan.is_cross:
+            return improve(build, job, reference, Path(folder))
+        from burnish.cc.cross import own_of  # most builds are for this machine
+
+        own = own_of(job, Path(folder))
+        if own.code != known:
+            raise InputError(CHANGED)
+        return improve_own(build, job, own, Path(folder))

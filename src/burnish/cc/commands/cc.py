@@ -145,7 +145,7 @@ def compile_and_improve(
     if options.stack_limit is None and plan and plan.is_for_another_machine:
         options = replace(options, stack_limit=STACK_LIMIT)
     if plan and plan.is_cross:
-        return _cross(plan, arguments, options, optimizer)
+        return _cross(plan, key, options, optimizer)
     try:
         with processes.signals_raise():
             if plan and not compiled:
@@ -183,14 +183,14 @@ def _recalled(key: Key) -> bool:
     return False
 
 
-def _cross(plan: ClangJobs, arguments: Sequence[str], options: DriverOptions, optimizer: Optimizer) -> int:
+def _cross(plan: ClangJobs, key: Key, options: DriverOptions, optimizer: Optimizer) -> int:
     """Run a command for another machine by burnish's own back end; return the exit code."""
     from burnish.cc import cross
 
     code = 0
     try:
         with processes.signals_raise():
-            for found in cross.run(plan, arguments, options, optimizer):
+            for found in cross.run(plan, key, options, optimizer):
                 if isinstance(found, int):
                     code = code or found
                 else:

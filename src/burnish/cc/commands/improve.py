@@ -23,6 +23,7 @@ from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, figures, names
 from burnish.core.errors import InputError
 
+LEAST_PRIORITY = 19  # of a process: nice(2)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -36,6 +37,8 @@ def main(arguments: list[str]) -> int:
     seconds = _seconds(options.time)
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more processes")
+    if not 0 <= options.nice <= LEAST_PRIORITY:
+        raise InputError(f"--nice {options.nice}: expected 0 to {LEAST_PRIORITY}")
     memory, directory = options.remember.absolute(), Path(options.directory).resolve()
     if not memory.is_file():
         raise InputError(f"{memory}: no such memory; build something first: make CC=burnish-cc CFLAGS=-Oz")
@@ -50,7 +53,7 @@ def main(arguments: list[str]) -> int:
                 steps.append(step)
                 line(step)
 
-            improve_all(items, memory, seconds, options.jobs, done)
+            improve_all(items, memory, seconds, options.jobs, options.nice, done)
     except KeyboardInterrupt:
         sys.stderr.write("burnish improve: stopped; what was found is kept\n")
     found = ObjectMemory(memory).compilations(directory)  # also of the step that was stopped
@@ -62,14 +65,20 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish improve",
         description="Search on for the objects that builds with burnish cc and c++ remember. The next build "
-        "takes what is found: make clean && make. Searches have the least priority and can be stopped at any "
-        "time.",
+        "takes what is found: make clean && make. It can be stopped at any time.",
     )
     parser.add_argument(
         "--for", dest="time", default="10m", metavar="TIME", help="30s, 10m (default), 1h: wall time"
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)"
+    )
+    parser.add_argument(
+        "--nice",
+        type=int,
+        default=LEAST_PRIORITY,
+        metavar="N",
+        help="of the searches: 0 for the priority of this command, up to 19 for the least (default)",
     )
     parser.add_argument(
         "--directory", default=".", metavar="DIR", help="builds at or below it (default: here)"
