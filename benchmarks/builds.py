@@ -80,6 +80,7 @@ def main() -> None:
     )
     parser.add_argument("--projects", default=DEFAULT, help=f"of {', '.join(project_names())}")
     parser.add_argument("--improve", type=float, default=20.0, help="times clang's time (default: 20)")
+    parser.add_argument("--budget", default="", help="of burnish cc (default: its own)")
     parser.add_argument("--tables", choices=("with", "without"), default="with", help="unwind tables")
     parser.add_argument("--out", type=Path, help="append the rows of JSON")
     options = parser.parse_args()
@@ -89,7 +90,7 @@ def main() -> None:
             raise UnknownName.among("project", name, project_names())
     rows = []
     for name in names:
-        row = measured(name, tables=options.tables == "with", improve=options.improve)
+        row = measured(name, tables=options.tables == "with", improve=options.improve, budget=options.budget)
         rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
         if options.out:
@@ -98,7 +99,7 @@ def main() -> None:
     show(rows)
 
 
-def measured(name: str, *, tables: bool, improve: float) -> dict[str, Any]:
+def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[str, Any]:
     """Return the row of a project: clang's seconds, and for each build its size and time against clang's."""
     archives = Path(tempfile.gettempdir()) / "burnish-ships" / "archives"
     with tempfile.TemporaryDirectory(prefix="burnish-builds-") as scratch:
@@ -112,7 +113,14 @@ def measured(name: str, *, tables: bool, improve: float) -> dict[str, Any]:
         size = building.bytes()
         log, memory = folder / "log.jsonl", folder / "memory"
         burnish = ["burnish-cc", "--report", str(log), "--remember", str(memory)]
-        row: dict[str, Any] = {"project": name, "tables": tables, "clang_seconds": seconds, "clang": size}
+        burnish += ["--budget", budget] if budget else []
+        row: dict[str, Any] = {
+            "project": name,
+            "tables": tables,
+            "budget": budget,
+            "clang_seconds": seconds,
+            "clang": size,
+        }
 
         def by_burnish(build: str, reference: int, compiled: float) -> None:
             log.unlink(missing_ok=True)
@@ -139,9 +147,9 @@ def measured(name: str, *, tables: bool, improve: float) -> dict[str, Any]:
             "burnish",
             "improve",
             "--jobs=1",
+            "--nice=0",
             f"--for={improve * changed:.1f}s",
-            "--remember",
-            str(memory),
+            f"--remember={memory}",
         ]
         subprocess.run(line, cwd=building.folder, env=ENVIRONMENT, check=True, capture_output=True)
         by_burnish("improved", changed_size, changed)

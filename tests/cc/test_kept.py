@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from burnish.cc import build_log, kept
 from burnish.cc.build_log import Record
 from burnish.cc.command_key import Key
+from burnish.cc.commands import improve as improve_command
 from burnish.cc.commands import memory as memory_command
 from burnish.cc.commands.cc import default_optimizer
 from burnish.cc.commands.launch import find_launcher
@@ -418,3 +419,21 @@ def test_a_search_that_failed_is_not_kept(tmp_path: Path) -> None:
     recollection.keep(outcome_of(reason="nothing smaller was found", evaluations=7), b"module", b"object")
     found = recollection.same_module(b"module", outcome_of())
     assert found == outcome_of(reason="nothing smaller was found", recalled=True)
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("--for=10", "--for 10: expected 30s, 10m or 1h"),
+        ("--for=0s", "--for 0s: expected 30s, 10m or 1h"),
+        ("--jobs=0", "--jobs 0: expected 1 or more processes"),
+        ("--nice=20", "--nice 20: expected 0 to 19"),
+        ("--remember=/no/memory", "/no/memory: no such memory; build something first"),
+        ("--directory=/usr", "no object that was built at or below /usr"),
+    ],
+)
+def test_a_wrong_option_of_improve_is_an_error(tmp_path: Path, option: str, why: str) -> None:
+    memory = ObjectMemory(tmp_path / "memory")
+    assert memory.same_module("key") is None  # makes the file
+    with pytest.raises(InputError, match=why):
+        improve_command.main([f"--remember={memory.path}", option])
