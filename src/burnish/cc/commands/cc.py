@@ -127,7 +127,7 @@ def compile_and_improve(
         MissingTool: there is no clang.
         InputError: the user's clang is newer than burnish's LLVM.
     """
-    options, key = _remembering(options), Key(tuple(arguments), options, cxx)
+    options, key = remembering(options), Key(tuple(arguments), options, cxx)
     if options.compiled and _recalled(replace(key, options=options)):
         return 0
     compiler = options.gnu or options.clang or find_tool("clang++" if cxx else "clang")
@@ -162,7 +162,7 @@ def compile_and_improve(
     return code if code >= 0 else processes.die_of(-code)
 
 
-def _remembering(options: DriverOptions) -> DriverOptions:
+def remembering(options: DriverOptions) -> DriverOptions:
     """Return the options, without the memory of all builds if it cannot be used."""
     if not options.memory:
         return options

@@ -41,7 +41,7 @@ def main(arguments: list[str], *, optimizer: Optimizer = cc.default_optimizer) -
         return 2
     from burnish.cc.rust import outcomes_of
 
-    command = RustCommand(tuple(words))
+    command, options = RustCommand(tuple(words)), cc.remembering(options)
     if options.stack_limit is None and command.is_for_another_machine:
         options = replace(options, stack_limit=STACK_LIMIT)
     try:
