@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 8986,
-    "cli": 5481,
+    "cc": 9161,
+    "cli": 5482,
     "cluster": 1808,
     "console": 854,
     "core": 2693,
@@ -29,7 +29,7 @@ BUDGETS: Mapping[str, int] = {
     "loops.py": 7,
     "policies": 1717,
     "schedules.py": 23,
-    "search": 2994,
+    "search": 3011,
     "tasks": 45,
     "tasks/llvm_codegen": 2303,
     "tasks/llvm_inlining": 2267,

@@ -353,7 +353,7 @@ def test_only_calls_on_another_machine_have_a_limit_of_stack(
         pytest.skip(f"{compiler} is not installed")
     limits = []
 
-    def improve(plan: ClangJobs, _compiled: Compiled, options: DriverOptions, _: object) -> None:
+    def improve(plan: ClangJobs, _compiled: Compiled, options: DriverOptions, *_: object) -> None:
         assert plan.is_for_another_machine == (expected is not None) and not plan.is_cross
         limits.append(options.stack_limit)
 

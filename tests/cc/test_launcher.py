@@ -36,7 +36,8 @@ SMALL = {
 }
 # Here burnish would search, for as long as its budget says.
 SEARCHED = {"unused linker flag", "headers", "sanitizer", "coverage", "profile", "stack usage", "LLVM option"}
-COMMANDS = {name: line for name, line in UNTOUCHED.items() if name not in SEARCHED} | SMALL
+UNPLANNED = "link-time optimization"  # clang's jobs make no object, so the log has none to repeat
+COMMANDS = {name: line for name, line in UNTOUCHED.items() if name not in {*SEARCHED, UNPLANNED}} | SMALL
 
 
 def make_launcher(directory: Path, *options: str, name: str = "cc") -> Compiler:

@@ -236,6 +236,8 @@ def test_some_options_leave_the_library_to_rustc(
 @with_rustc
 def test_bitcode_for_later_links_stays_in_smaller_objects(plain: Rust, burnish: Burnish) -> None:
     """rustc's link-time optimization makes the same program of both libraries."""
+    enough = {"3evaluations": "20evaluations"}  # for a smaller object
+    burnish.command = tuple(enough.get(word, word) for word in burnish.command)
     programs, objects = [], []
     for rust in (plain, burnish):
         macros = rust(*PASSED["a procedural macro"], source="macros/src/lib.rs")
@@ -255,7 +257,7 @@ def test_bitcode_for_later_links_stays_in_smaller_objects(plain: Rust, burnish: 
     ]
     assert bitcode[0] == bitcode[1] and ".llvmbc" in bitcode[0]
     sizes = [_native.object_sizes(made, True).loaded_bytes for made in objects]
-    assert sizes[1] < sizes[0]
+    assert sizes[1] < sizes[0], burnish.records()[0]["reason"]
 
 
 def stand_in(library: Rust, rust: Rust, name: str, *words: str) -> list[str]:

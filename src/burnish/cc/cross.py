@@ -199,7 +199,7 @@ def _guard(folder: Path) -> Guard:
 
 
 def own_of(job: ClangJob, folder: Path) -> Own:
-    """Return what burnish makes of a compilation without a search.
+    """Return the module and the object of a compilation without a search.
 
     Raises:
         KeptReference: the source does not compile any more, or a step fails.

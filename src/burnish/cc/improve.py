@@ -94,6 +94,7 @@ def _found(
     build: Build, job: ClangJob, trials: ObjectTrials, request: Request, unsearched: Outcome
 ) -> Outcome:
     """Return the outcome of an earlier build, of its trace for the changed module, or of a search."""
+    trials.objective = request.objective
     if build.options.lock:
         return _locked(build.options.lock, job, trials, request, unsearched)
     recollection = Recollection.of(build, job, trials.guard.workspace / DEPENDENCIES)

@@ -8,7 +8,7 @@ from pathlib import Path
 from burnish.cc.copies import change_of_groups, group_bytes
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.outcomes import Outcome, Sizes
+from burnish.cc.outcomes import Outcome, Sizes, sizes_of
 from burnish.cc.requests import Attempt, KeptReference, Optimizer
 from burnish.cc.trials import Trials
 
@@ -20,7 +20,7 @@ _INTERNAL, _HIDDEN = 1, 2  # visibilities: STV_*
 
 
 class ObjectTrials(Trials):
-    """Trials for one object: each attempt overwrites the last one, and the final one is compared."""
+    """Trials for one object: the best attempt is compared with clang's object at the end."""
 
     def __init__(
         self, module: bytes, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard
@@ -36,14 +36,27 @@ class ObjectTrials(Trials):
         return replace(found, bitcode=bitcode, emitted=found.emitted if bitcode is found.bitcode else None)
 
     def take(self, attempt: Attempt) -> None:
-        """See Trials."""
+        """See Trials; an object that is larger than the best one so far is dropped."""
+        made = self.guard.workspace / "made.o"
         if attempt.code is None:
             back = self.guard.workspace / "back.bc"
             back.write_bytes(attempt.bitcode)
-            self.guard.run(self.job.code_generation(back, self.better).command)
+            self.guard.run(self.job.code_generation(back, made).command)
         else:
-            self.better.write_bytes(attempt.code)
+            made.write_bytes(attempt.code)
+        if self.best and self._is_larger(made):
+            return
+        made.replace(self.better)
         self.best = attempt
+
+    def _is_larger(self, made: Path) -> bool:
+        """Return whether an object has more of the objective than the best one."""
+        best, now = sizes_of(self.better, self.job), sizes_of(made, self.job)
+        if not (best and now) or self.objective == "ir-instructions":
+            return False
+        if self.objective == "text-bytes":
+            return now.text_bytes > best.text_bytes
+        return now.loaded_bytes > best.loaded_bytes
 
     def generated(self) -> tuple[Attempt, bytes]:
         """See Trials; if no passes were found, return clang's own module."""

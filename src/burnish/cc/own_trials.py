@@ -32,7 +32,7 @@ class BackEndTrials(ObjectTrials):
     """Trials whose code generation is burnish's.
 
     Attributes:
-        code: The last attempt's object, as the back end wrote it.
+        code: The best attempt's object, as the back end wrote it.
         is_elf: False if objects have another format, whose symbols are read from their modules.
     """
 
@@ -47,13 +47,15 @@ class BackEndTrials(ObjectTrials):
 
             return emit_described(attempt.bitcode, self.job)
 
-        if attempt.code is not None:
-            self.code = attempt.code
-        else:
+        code = attempt.code
+        if code is None:
             attempt = replace(attempt, emitted=self.guard.step(emitted))
             assert attempt.emitted
-            self.code = attempt.emitted.code
-        super().take(replace(attempt, code=self.adapted(self.code)))
+            code = attempt.emitted.code
+        attempt = replace(attempt, code=self.adapted(code))
+        super().take(attempt)
+        if self.best is attempt:
+            self.code = code
 
     def adapted(self, code: bytes) -> bytes:
         """Return an object as it is written to the file."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from burnish.cc.isolation import Guard
 from burnish.cc.repeating import BEGIN, replayed, split_code
-from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
+from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Optimizer, Request
 from burnish.core.errors import BurnishError
 from burnish.core.trace import Trace
 
@@ -33,6 +33,7 @@ class Trials(ABC):
         self.level: Attempt | None = None  # the module after the level's own passes, if known
         self.level_bitcode: bytes | None = None  # the same as the search has it; see Request
         self.best: Attempt | None = None
+        self.objective = DEFAULT_OBJECTIVE  # see Request
         self.reasons: list[str] = []  # why trials did not help
         self.evaluations = self.crashes = 0  # of both searches
 
