@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.cc.build_log import Record
+from burnish.cc.isolation import LONGEST_SECONDS, guarded
 from burnish.cc.jobs import ClangJob, make_plan
 from burnish.cc.linked import Linked, read_linked
 from burnish.cc.object_trials import in_groups
 from burnish.cc.outcomes import level_of_passes
 from burnish.cc.repeating import replayed, split_code
-from burnish.core.errors import BurnishError, InputError
+from burnish.cc.requests import KeptReference
+from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 
 # Takes the words of a clang -cc1 line, and returns the changed words.
@@ -69,10 +72,13 @@ def compilation(record: Record) -> ClangJob:
 
 
 def _replayed(bitcode: bytes, record: Record, trace: tuple[str, ...]) -> bytes:
-    try:
+    def passed() -> bytes:
         return replayed(bitcode, record.source, level_of_passes(record.level), trace)
-    except BurnishError as error:
-        raise InputError(f"{record.source}: its passes cannot be repeated: {error}") from None
+
+    try:
+        return guarded(passed, LONGEST_SECONDS, Path(tempfile.gettempdir()))
+    except KeptReference as why:
+        raise InputError(f"{record.source}: its passes cannot be repeated: {why}") from None
 
 
 def _run(job: ClangJob, record: Record) -> None:

@@ -17,7 +17,7 @@ def split_code(trace: Trace) -> tuple[Trace, Trace]:
 
 
 def replayed(bitcode: bytes, name: str, level: str, trace: Trace, *, skip_illegal: bool = False) -> bytes:
-    """Return a module's bitcode after the passes of a trace, in a process of its own.
+    """Return a module's bitcode after the passes of a trace, which run in this process.
 
     Args:
         bitcode: The front end's module.
@@ -33,20 +33,16 @@ def replayed(bitcode: bytes, name: str, level: str, trace: Trace, *, skip_illega
     from burnish.core.walk import replay_legal
     from burnish.tasks.llvm_inlining.inlined import open_answered, split_answers
     from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
-    from burnish.workers.sandbox import Sandbox
 
     options = Options(level=level)
     answers, passes = split_answers(trace)
     opener = partial(open_answered, options=options, answers=answers) if answers else make_task(options).open
-    session = Sandbox(opener, Program(PurePath(name).name, LANGUAGE, bitcode))
-    try:
-        if skip_illegal:
-            replay_legal(session, passes)
-        else:
-            session.replay(passes)
-        session.verify()
-        content = session.observe("bitcode")
-    finally:
-        session.shutdown()
+    session = opener(Program(PurePath(name).name, LANGUAGE, bitcode))
+    if skip_illegal:
+        replay_legal(session, passes)
+    else:
+        session.replay(passes)
+    session.verify()
+    content = session.observe("bitcode")
     assert isinstance(content, bytes)
     return content
