@@ -48,7 +48,7 @@ SEEDS = 8  # of each random order of allocation
 PARENTS = 20
 BATCH = 24  # new sets in a round
 NEEDED = 0.995  # share of the joint gain that must remain when decisions are removed
-_ORDERS = (  # of allocation
+ORDERED = (  # of allocation
     *(f"{kind}({seed})" for kind in ("allocate", "noise") for seed in range(SEEDS)),
     *(f"order({number})" for number in range(len(ORDERS))),
 )
@@ -114,7 +114,7 @@ def evolve(
     rng, rounds, size = np.random.default_rng(options.seed), options.rounds, options.size
     prior = {text: gain for text, gain in prior.items() if text in measured.legal}
     skips = [text for text in ACTIONS if text in measured.legal and text.startswith("skip")]
-    orders = [text for text in _ORDERS if text in measured.legal]  # WebAssembly has none
+    orders = [text for text in ORDERED if text in measured.legal]  # WebAssembly has none
     likely = np.array([max(prior.get(text, 0.0), LEAST_WORTH) for text in skips])
     pool = dict.fromkeys(tuple(text for text in one if text in measured.legal) for one in pool)
     pool.pop((), None)
@@ -202,9 +202,10 @@ def _values(costs: dict[str, float], sites: list[str], otherwise: float) -> Floa
     return np.array([costs.get(site, otherwise) for site in sites])
 
 
-def _programs(options: argparse.Namespace) -> list[Program]:
-    corpus = open_corpus(options.folder or default_folder()).split("train")
-    fitting = corpus.where(lambda row: 150 <= row.instructions <= options.most).shuffled(1)
+def programs_of(folder: Path, count: int, most: int) -> list[Program]:
+    """Return programs of the train split with up to `most` instructions, few of each project."""
+    corpus = open_corpus(folder).split("train")
+    fitting = corpus.where(lambda row: 150 <= row.instructions <= most).shuffled(1)
     counts: Counter[str] = Counter()
     chosen: list[Program] = []
     for program in fitting:
@@ -212,7 +213,7 @@ def _programs(options: argparse.Namespace) -> list[Program]:
         counts[project] += 1
         if counts[project] <= OF_A_PROJECT:
             chosen.append(program)
-        if len(chosen) == options.programs:
+        if len(chosen) == count:
             break
     return chosen
 
@@ -235,7 +236,8 @@ def main() -> None:
     parser.add_argument("--gains", type=Path, help="of single decisions")
     options = parser.parse_args()
     prior = json.loads(options.gains.read_text()) if options.gains else prior_gains().gains
-    measured = Measured(_programs(options), options.slowdown)
+    programs = programs_of(options.folder or default_folder(), options.programs, options.most)
+    measured = Measured(programs, options.slowdown)
     pool = _shipped() if options.from_shipped else _single(prior)
     sets = shortened(measured, evolve(measured, pool, prior, options))
     rows, added = greedy_cover(measured.gains(sets), len(sets))

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 extern char **environ;
@@ -28,6 +30,9 @@ namespace burnish {
 namespace {
 
 constexpr time_t RECENT_SECONDS = 60; // between two calls of one build
+constexpr int LOCK = 3;               // the descriptor of a server's lock; see burnish.cc.server
+constexpr auto START_SECONDS = std::chrono::seconds(10);
+constexpr auto LOOK = std::chrono::milliseconds(5); // between two attempts to connect
 
 std::string content_of(const char *path) {
   std::string text(4096, '\0');
@@ -147,8 +152,8 @@ bool ask(int connection, const Words &arguments) {
   return sendmsg(connection, &message, MSG_NOSIGNAL) == sizeof size && send_all(connection, body);
 }
 
-// Start a server that belongs to no terminal and no build: it holds nothing of this process open.
-void start_server(const std::string &folder, const std::string &path) {
+// Start a server that belongs to no terminal and no build: it holds nothing of this process open but its lock.
+void start_server(const std::string &folder, const std::string &path, int lock) {
   pid_t middle = fork();
   if (middle > 0)
     waitpid(middle, nullptr, 0);
@@ -160,7 +165,11 @@ void start_server(const std::string &folder, const std::string &path) {
   int nothing = open("/dev/null", O_RDWR);
   for (int standard : {0, 1, 2})
     dup2(nothing, standard);
-  syscall(SYS_close_range, 3u, ~0u, 0u);
+  if (lock == LOCK)
+    fcntl(lock, F_SETFD, 0);
+  else
+    dup2(lock, LOCK);
+  syscall(SYS_close_range, LOCK + 1u, ~0u, 0u);
   if (chdir("/") != 0)
     _exit(1);
   auto program = folder + "/burnish", option = "--serve=" + path;
@@ -204,18 +213,41 @@ bool touched_recently(const std::string &path) {
   return recent;
 }
 
-// Whether this is not the first call within seconds, and nobody has started one: a single file needs no server.
-bool is_wanted(const std::string &path) {
-  auto lock = path + ".lock";
+// Take the lock of servers; -1 where one is running or starting.
+int take_lock(const std::string &path) {
+  int lock = open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    close(lock);
+    return -1;
+  }
+  return lock;
+}
+
+// Connect to the server, which this starts from the second call within a minute on: a single file needs none.
+bool connect_to(int connection, const sockaddr_un &address, const std::string &folder, const std::string &path) {
+  auto connects = [&] {
+    return connect(connection, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
+  };
+  if (connects())
+    return true;
   if (!touched_recently(path + ".seen")) {
     sweep(path.substr(0, path.rfind('/')));
     return false;
   }
-  int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  bool free = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-  if (descriptor >= 0)
-    close(descriptor);
-  return free;
+  if (int lock = take_lock(path); lock >= 0) {
+    start_server(folder, path, lock);
+    close(lock);
+  }
+  for (auto end = std::chrono::steady_clock::now() + START_SECONDS; std::chrono::steady_clock::now() < end;) {
+    if (connects())
+      return true;
+    std::this_thread::sleep_for(LOOK);
+    if (int lock = take_lock(path); lock >= 0) { // it has ended
+      close(lock);
+      return false;
+    }
+  }
+  return false;
 }
 
 } // namespace
@@ -229,10 +261,8 @@ std::optional<int> served(const std::string &folder, const Words &arguments) {
     return {};
   std::memcpy(address.sun_path, path.c_str(), path.size());
   int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connect(connection, reinterpret_cast<sockaddr *>(&address), sizeof address) != 0) {
+  if (!connect_to(connection, address, folder, path)) {
     close(connection);
-    if (is_wanted(path))
-      start_server(folder, path);
     return {};
   }
   char begun = 0;

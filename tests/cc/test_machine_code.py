@@ -119,19 +119,6 @@ def test_a_budget_is_divided() -> None:
     assert passes_alone.divided() == (passes_alone, None)
 
 
-@pytest.mark.parametrize("option", ["-Oz", "-g"])
-def test_short_budgets_have_few_code_generations(tmp_path: Path, option: str) -> None:
-    compiler = make_drop_in(tmp_path / "project", "fail", "cc", *SEARCHED, "--budget", "3.2x")
-    shutil.copy(DATA / "behave.c", compiler.directory)
-    assert compiler("-Oz", option, "-c", "behave.c").returncode == 0
-    (record,) = compiler.records()
-    assert (record["action"], record["reason"]) == ("optimized", "")
-    passes, code = split_code(tuple(record["trace"]))
-    assert code and not passes and 1 <= record["evaluations"] <= 3
-    subprocess.run([find_tool("clang"), "-Oz", "-c", "behave.c", "-o", "own.o"], cwd=compiler.directory)
-    assert output_of(compiler.directory, "behave.o") == output_of(compiler.directory, "own.o")
-
-
 @pytest.fixture
 def generated(tmp_path: Path) -> Generated:
     """Return a module after clang's own passes, with all that is known of it."""

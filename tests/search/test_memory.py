@@ -81,6 +81,15 @@ def test_sites_come_from_several_programs_of_the_same_sequence(tmp_path: Path) -
     assert first == ("halve", "p: subtract(1)", "p: halve", "q: subtract(3)", "r: add(1)")
 
 
+def test_actions_stay_in_their_stage(tmp_path: Path) -> None:
+    """Another stage may have begun before a site's actions: they are proposed in that stage."""
+    path = tmp_path / "memory"
+    told(path, counters("a=12 b=7"), ("halve", "a: add(1)", "begin(code)", "a: halve", "b: subtract(3)"))
+    told(path, counters("c=3"), ("halve", "begin(code)", "c: add(1)"))
+    (first, *_) = recalled(path, counters("p=12 q=7 r=3"))
+    assert first == ("halve", "p: add(1)", "begin(code)", "p: halve", "q: subtract(3)", "r: add(1)")
+
+
 def test_what_is_cheaper_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     counted = counters("a=12 b=7")

@@ -49,8 +49,8 @@ class ForeignTrials(BackEndTrials):
         if not self.best:
             raise KeptReference("; ".join(self.reasons))
         level = self.level and self.level.emitted
-        calls = self.best.calls or (level.calls if level else None)
-        return replace(self.best, calls=calls), self.code
+        best, code = self.plain(self.code)
+        return replace(best, calls=best.calls or (level.calls if level else None)), code
 
     def new_calls(self) -> list[str]:
         """Return the functions that the last attempt's code calls, and the reference's does not."""

@@ -16,6 +16,7 @@ from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
 from burnish.cc.recalling import Recollection, remembers, tolerant
 from burnish.cc.refusals import too_small
+from burnish.cc.repeating import split_code
 from burnish.cc.requests import KeptReference, Request
 from burnish.cc.rust_trials import Bitcode, RustTrials, forbidding
 
@@ -167,10 +168,14 @@ def _with_calls(
 
 def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outcome:
     """Search, compare the best object with clang's, and return the outcome."""
-    passes, code = request.divided()
-    trials.try_passes(passes)
-    if code:
-        trials.try_code(code)
+    tried = request.begins_with_variants and trials.try_variants(request.for_variants())
+    if not (tried and request.short_code):
+        if tried and trials.best:
+            request = replace(request, begin=split_code(trials.best.trace)[0])
+        passes, code = request.divided()
+        trials.try_passes(passes)
+        if code:
+            trials.try_code(code)
     outcome = replace(outcome, evaluations=trials.evaluations, crashes=trials.crashes)
     try:
         return trials.compared(outcome, request.objective)

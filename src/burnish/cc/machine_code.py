@@ -17,7 +17,7 @@ from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, Request
-from burnish.cc.searching import Found, find, keep, objective_of
+from burnish.cc.searching import Found, beginning_with, find, keep, objective_of
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -34,14 +34,15 @@ from burnish.tasks.llvm_codegen import CodegenOptions, make_codegen
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from burnish.tasks.llvm_codegen.observations import OBJECT
 from burnish.tasks.llvm_codegen.session import CodegenSession
-from burnish.tasks.llvm_codegen.short_search import short_search
 from burnish.tasks.llvm_passes import LANGUAGE
+from burnish.tasks.llvm_passes_and_codegen.short_search import short_search
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 
 LEAST_SECONDS = 0.05  # of a search if no time is left
 PATIENCE = 24  # evaluations; each is a trial at every function
 LEAST_SETS, LEAST_SETS_OF_SECONDS = 1, 2  # of a short search; a multiple limits all that burnish does
+NO_BACK_END = "code generation is left to clang, whose options burnish's does not take"
 ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another object"
 
 
@@ -67,16 +68,17 @@ def decide(generated: Generated, request: Request) -> Attempt:
         BurnishError: LLVM fails.
     """
     if back_end_of(ClangJob(generated.command)) is None:
-        raise KeptReference("code generation is left to clang, whose options burnish's does not take")
+        raise KeptReference(NO_BACK_END)
     if request.short_code:
         return _decide_shortly(generated, request)
     problem, memory = _problem(generated, request), None
     if request.options.memory:
         memory = Memory(request.options.memory, problem.task, problem.program, problem.goal.name)
     look, asked = methodcaller("observe", OBJECT), replace(request, patience=PATIENCE)
+    guide_for = beginning_with(request.begin, memory) if request.begin else memory
     try:
         found: Found[Observed] = find(
-            problem, asked, look, memory=memory, least_seconds=LEAST_SECONDS, guide_for=memory
+            problem, asked, look, memory=memory, least_seconds=LEAST_SECONDS, guide_for=guide_for
         )
     except ProgramError:
         raise KeptReference(ANOTHER_OBJECT) from None
@@ -122,7 +124,7 @@ def _decide_shortly(generated: Generated, request: Request) -> Attempt:
     trace = tuple(found.session.trace)
     if memory:
         keep(memory, trace, found.cost)
-    counts, code = (found.evaluations, None, found.crashes), found.session.object_code()
+    counts, code = (found.evaluations, None, found.crashes), found.code.object_code()
     return Attempt(generated.bitcode, (BEGIN, *trace), *counts, code=code)
 
 

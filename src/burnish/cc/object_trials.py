@@ -9,7 +9,8 @@ from burnish.cc.copies import change_of_groups, group_bytes
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Outcome, Sizes, sizes_of
-from burnish.cc.requests import Attempt, KeptReference, Optimizer
+from burnish.cc.repeating import split_code
+from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Optimizer, Request
 from burnish.cc.trials import Trials
 
 Symbol = tuple[str, bool, int]
@@ -35,15 +36,27 @@ class ObjectTrials(Trials):
         bitcode = in_groups(super().finished(found).bitcode)
         return replace(found, bitcode=bitcode, emitted=found.emitted if bitcode is found.bitcode else None)
 
+    def try_variants(self, request: Request) -> bool:
+        """Take the attempt of a short search; return False if burnish's back end does not make the object."""
+        made = (self.command, self.finished, self.own, self.level, self.level_bitcode)
+        forked = request.forked()
+
+        def vary() -> Attempt:
+            from burnish.cc import variants  # loads LLVM, so only in this process
+
+            return variants.vary(variants.Start(self.module, *made), forked)
+
+        with self.trying():
+            try:
+                self.take(self._searched(vary))
+            except LeftToClang:
+                return False
+        return True
+
     def take(self, attempt: Attempt) -> None:
         """See Trials; an object that is larger than the best one so far is dropped."""
         made = self.guard.workspace / "made.o"
-        if attempt.code is None:
-            back = self.guard.workspace / "back.bc"
-            back.write_bytes(attempt.bitcode)
-            self.guard.run(self.job.code_generation(back, made).command)
-        else:
-            made.write_bytes(attempt.code)
+        made.write_bytes(self.generate(attempt.bitcode) if attempt.code is None else attempt.code)
         if self.best and self._is_larger(made):
             return
         made.replace(self.better)
@@ -61,12 +74,32 @@ class ObjectTrials(Trials):
     def generated(self) -> tuple[Attempt, bytes]:
         """See Trials; if no passes were found, return clang's own module."""
         if self.best:
-            return self.best, self.better.read_bytes()
+            return self.plain(self.better.read_bytes())
         assert self.own is not None
         level = self.level
         if level and level.emitted and level.emitted.code == self.own:
             return level, self.own
         return Attempt(self.clangs_module(), (), 0), self.own
+
+    def plain(self, code: bytes) -> tuple[Attempt, bytes]:
+        """Return the best attempt without decisions on code, and its object; `code` is the one with them."""
+        assert self.best
+        passes, decisions = split_code(self.best.trace)
+        if not decisions:
+            return self.best, code
+        best = replace(self.best, trace=passes, code=None)
+        return best, self.generate(best.bitcode)
+
+    def generate(self, bitcode: bytes) -> bytes:
+        """Return the object that the compiler's code generation makes of a module after its passes.
+
+        Raises:
+            KeptReference: it fails.
+        """
+        back, made = self.guard.workspace / "back.bc", self.guard.workspace / "made.o"
+        back.write_bytes(bitcode)
+        self.guard.run(self.job.code_generation(back, made).command)
+        return made.read_bytes()
 
     def compared(self, outcome: Outcome, objective: str) -> Outcome:
         """Return the outcome with the best object, compared with clang's.
@@ -75,7 +108,7 @@ class ObjectTrials(Trials):
             KeptReference: no attempt succeeded, or the best object is not better than clang's.
         """
         if not self.best:
-            raise KeptReference("; ".join(self.reasons))
+            raise KeptReference("; ".join(dict.fromkeys(self.reasons)))
         _check_symbols(*self.symbols())
         before, after = (Sizes.of_object(path, self.job) for path in (self.reference, self.better))
         if after.loaded_bytes > before.loaded_bytes:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from burnish.cc.isolation import LOAD
 from burnish.cc.requests import Attempt, Emitted, KeptReference, Request
-from burnish.cc.searching import Found, budget_of, find, keep, objective_of
+from burnish.cc.searching import Found, beginning_with, budget_of, find, keep, objective_of
 from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
-from burnish.core.guide import Guide, GuideFor
+from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
@@ -21,7 +21,7 @@ from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES
-from burnish.search.memory import Memory, first_of
+from burnish.search.memory import Memory
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.workers.sandbox import Sandbox
@@ -129,7 +129,7 @@ def _find(problem: Problem, request: Request, answers: Trace) -> Found[Content]:
     if options.memory and not answers:
         guide_for = memory = Memory(options.memory, task, problem.program, objective, guide_for)
     if request.begin:
-        guide_for = _beginning_with(request.begin, guide_for)
+        guide_for = beginning_with(request.begin, guide_for)
     clangs = () if answers else task.hints.initial_traces
     found = find(
         problem,
@@ -151,14 +151,6 @@ def _limits(request: Request) -> Limits:
     # A budget in evaluations must give the same result on each machine, so only a hung step meets a deadline.
     deadline = SLOWEST_SECONDS if seconds is None else max(LEAST_DEADLINE_SECONDS, LOAD * seconds)
     return Limits(deadline_seconds=deadline, begin="fork")
-
-
-def _beginning_with(trace: Trace, guide_for: GuideFor | None) -> GuideFor:
-    def begin(session: Session) -> Guide:
-        guide = guide_for(session) if guide_for else Guide()
-        return replace(guide, initial_traces=first_of([trace], guide.initial_traces))
-
-    return begin
 
 
 def _look(session: Session, with_calls: bool) -> Content:

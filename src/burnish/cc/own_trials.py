@@ -42,20 +42,27 @@ class BackEndTrials(ObjectTrials):
     def take(self, attempt: Attempt) -> None:
         """See Trials."""
 
-        def emitted() -> Emitted:
-            from burnish.cc.back_end import emit_described
-
-            return emit_described(attempt.bitcode, self.job)
-
         code = attempt.code
         if code is None:
-            attempt = replace(attempt, emitted=self.guard.step(emitted))
+            attempt = replace(attempt, emitted=self._emitted(attempt.bitcode))
             assert attempt.emitted
             code = attempt.emitted.code
         attempt = replace(attempt, code=self.adapted(code))
         super().take(attempt)
         if self.best is attempt:
             self.code = code
+
+    def generate(self, bitcode: bytes) -> bytes:
+        """See ObjectTrials."""
+        return self._emitted(bitcode).code
+
+    def _emitted(self, bitcode: bytes) -> Emitted:
+        def emitted() -> Emitted:
+            from burnish.cc.back_end import emit_described
+
+            return emit_described(bitcode, self.job)
+
+        return self.guard.step(emitted)
 
     def adapted(self, code: bytes) -> bytes:
         """Return an object as it is written to the file."""
@@ -80,7 +87,7 @@ class OwnTrials(BackEndTrials):
 
     def __init__(self, own: Own, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard) -> None:
         super().__init__(own.front, job, reference, optimizer, guard)
-        self.after = own.after
+        self.after = self.level_bitcode = own.after
         self.level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
         self.is_elf = own.code.startswith(ELF)
 

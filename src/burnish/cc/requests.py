@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the longest expected run time, in units of clang's own
 STACK_LIMIT = 1.5  # the same for the stack of a call, on other machines: those without memory to spare
+VARIANTS_SHARE = 0.15  # of a budget, for the search of variants before a search of passes
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
@@ -104,6 +105,21 @@ class Request:
         """True if only remembered results are tried, without a search."""
         return self.options.budget.remembered
 
+    @property
+    def begins_with_variants(self) -> bool:
+        """True if a short search comes first: of passes and code, where the user asks for no other one."""
+        chosen = (self.options.search, self.options.policy, self.options.inline_policy)
+        asked = any(chosen) or self.options.evict_policy or self.begin
+        return bool(self.code_share) and not asked
+
+    def for_variants(self) -> Request:
+        """Return the request of a short search, which is all of a short budget, and a part of others."""
+        whole = self.from_now()
+        if self.short_code or whole.until is None:
+            return whole
+        now = self.clock.now()
+        return replace(whole, until=now + VARIANTS_SHARE * max(0.0, whole.until - now))
+
     def forked(self) -> Request:
         """Return the request for a process that is forked now; its clock continues from here."""
         return replace(self, clock=self.clock.forked())
@@ -162,3 +178,7 @@ class KeptReference(Exception):
         self.evaluations = evaluations  # of the search that found nothing
         self.crashes = crashes  # of the compiler in that search
         self.level: Attempt | None = None  # the module after the level's own passes, if the search knows it
+
+
+class LeftToClang(KeptReference):
+    """The reason why burnish's back end does not make a command's objects."""

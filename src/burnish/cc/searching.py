@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from burnish.core.trace import Trace
 from burnish.llvm.modules.objectives import within_limits
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
 from burnish.search.evaluator import Evaluator
-from burnish.search.memory import Memory
+from burnish.search.memory import Memory, first_of
 from burnish.search.problem import Problem
 from burnish.search.run import Observer, run
 from burnish.search.space import Proposals, SearchSpace
@@ -89,6 +89,16 @@ def find(
     observer = Observer(lambda progress: crashes.append(progress.crashes), better, see)
     found = run(method, problem, budget, seed=request.options.seed, guide_for=guide_for, observer=observer)
     return Found(found.cost, found.trace, found.evaluations, crashes[-1], states.get(found.trace))
+
+
+def beginning_with(trace: Trace, guide_for: GuideFor | None) -> GuideFor:
+    """Return a guide with another first trace."""
+
+    def begin(session: Session) -> Guide:
+        guide = guide_for(session) if guide_for else Guide()
+        return replace(guide, initial_traces=first_of([trace], guide.initial_traces))
+
+    return begin
 
 
 def keep(memory: Memory, trace: Trace, cost: float) -> None:

@@ -1,9 +1,10 @@
 """Fork server: a process that has imported everything and forks for each file of a build.
 
-The start of Python and its imports take 0.2 s, as long as the search for a small file may take. The launcher
-starts the server at the second file within seconds (native/launcher/server.cpp); the server ends after
-IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and cannot take over
-others later. So each combination of them has its own server, with its own name.
+The start of Python and its imports take 0.4 s, as long as the search for a small file may take. The
+launcher starts the server at the second file within a minute, and waits for it
+(native/launcher/server.cpp). The server ends after IDLE_SECONDS without a call. A process inherits
+namespaces, limits and processors, and cannot take over others later. So each combination of them has its own
+server, with its own name.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 IDLE_SECONDS = 15.0
+LOCK = 3  # the descriptor of the lock that the launcher has taken (native/launcher/server.cpp)
 LOOK_SECONDS = 0.5  # between looks for children that have ended
 SIZE, CODE = struct.Struct("<Q"), struct.Struct("<i")
 
@@ -33,7 +35,11 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
     The socket is in a folder that only this user can use. `call` handles a launcher's request in a process of
     its own, and returns the exit code.
     """
-    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if _is_named(LOCK, f"{path}.lock"):
+        lock = LOCK
+        os.set_inheritable(lock, False)
+    else:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -45,6 +51,7 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
     import burnish.cc.machine_code
     import burnish.cc.objects
     import burnish.cc.optimizer
+    import burnish.cc.variants
     import burnish.policies.sequence_values  # noqa: F401
 
     path.unlink(missing_ok=True)
@@ -62,7 +69,7 @@ def _is_named(descriptor: int, path: str) -> bool:
     """Return whether an open file still has that name."""
     try:
         return os.path.samestat(os.fstat(descriptor), Path(path).stat())
-    except FileNotFoundError:
+    except OSError:  # there is no such descriptor, or no such file any more
         return False
 
 

@@ -49,6 +49,8 @@ class Trials(ABC):
     def generated(self) -> tuple[Attempt, bytes]:
         """Return the module whose machine code is searched, and clang's object of that module.
 
+        The attempt has no decisions on code, even if the best one has.
+
         Raises:
             KeptReference: the module cannot be made.
         """
@@ -69,7 +71,8 @@ class Trials(ABC):
         """Search for better machine code of the functions in the module of `generated`."""
         with self.trying():
             module, reference = self.generated()
-            forked = request.forked()
+            known = split_code(self.best.trace)[1] if self.best else ()
+            forked = replace(request.forked(), begin=known)
 
             def decide() -> Attempt:
                 from burnish.cc import machine_code  # loads LLVM, so only in this process

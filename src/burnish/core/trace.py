@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain, zip_longest
 
 WHOLE_PROGRAM = ""
 
@@ -32,6 +33,27 @@ def entries_at(suffixes: Mapping[str, Trace]) -> Trace:
     return tuple(entry(action, site) for site, actions in suffixes.items() for action in actions)
 
 
+def entries_by_stage(whole: Trace, suffixes: Mapping[str, Trace]) -> Trace:
+    """Write the whole-program entries and the actions of each site, one stage of a staged task after another.
+
+    In each stage the whole-program entries come first. Among a site's actions, the entry that begins a stage
+    only tells to which stage the next ones belong.
+    """
+    stages = [_by_stage(whole), *(_by_stage(suffix, site) for site, suffix in suffixes.items())]
+    return tuple(chain.from_iterable(chain.from_iterable(zip_longest(*stages, fillvalue=()))))
+
+
+def _by_stage(actions: Trace, site: str = WHOLE_PROGRAM) -> list[Trace]:
+    """Return the entries of each stage; those that begin one are left out at sites."""
+    stages: list[Trace] = [()]
+    for action in actions:
+        if is_begin(action):
+            stages.append(())
+        if site == WHOLE_PROGRAM or not is_begin(action):
+            stages[-1] += (entry(action, site),)
+    return stages
+
+
 def of_sites(trace: Trace) -> Trace:
     """Return the entries at single sites."""
     return tuple(text for text in trace if split_entry(text)[0] != WHOLE_PROGRAM)
@@ -40,6 +62,11 @@ def of_sites(trace: Trace) -> Trace:
 def of_program(trace: Trace) -> Trace:
     """Return the entries on the whole program."""
     return tuple(text for text in trace if split_entry(text)[0] == WHOLE_PROGRAM)
+
+
+def is_begin(text: str) -> bool:
+    """Return whether an entry begins the next stage of a staged task: `begin(llvm_codegen)`."""
+    return text.startswith("begin(") and text.endswith(")")
 
 
 def open_entry(draw: int, action: str = "") -> str:

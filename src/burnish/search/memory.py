@@ -20,7 +20,7 @@ from burnish.core.guide import Guide, GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
+from burnish.core.trace import WHOLE_PROGRAM, Trace, entries_by_stage, is_begin, split_entry
 
 ALIKE = 0.5  # share of a program's sites that an earlier program must have for its trace to be tried
 TRIED = 3  # most earlier programs whose traces are tried, the most alike first
@@ -107,7 +107,9 @@ class Memory:
                 (self._kind, self.program.key, wanted, ALIKE * len(different), TRIED),
             ).fetchall()
             others = [
-                tuple(json.loads(whole)) + self._at_sites(database, number, whole, identities)
+                entries_by_stage(
+                    tuple(json.loads(whole)), self._at_sites(database, number, whole, identities)
+                )
                 for number, whole in alike
             ]
         return list(dict.fromkeys([*(tuple(json.loads(trace)) for (trace,) in same), *others]))
@@ -143,8 +145,8 @@ class Memory:
 
     def _at_sites(
         self, database: sqlite3.Connection, number: int, whole: str, identities: Mapping[str, str]
-    ) -> Trace:
-        """Return the best stored entries at each of these sites, after the same whole-program entries."""
+    ) -> dict[str, Trace]:
+        """Return the best stored actions at each of these sites, after the same whole-program entries."""
         suffixes = dict(
             database.execute(
                 "SELECT identity, tail FROM sites JOIN programs ON program = id"
@@ -153,11 +155,7 @@ class Memory:
                 (self._kind, whole, json.dumps(sorted(set(identities.values()))), number),
             ).fetchall()
         )
-        return tuple(
-            entry(action, site)
-            for site, value in identities.items()
-            for action in json.loads(suffixes.get(value, "[]"))
-        )
+        return {site: tuple(json.loads(suffixes.get(value, "[]"))) for site, value in identities.items()}
 
 
 @contextmanager
@@ -202,13 +200,18 @@ def first_of(traces: list[Trace], others: InitialTraces) -> InitialTraces:
 
 
 def _apart(trace: Trace) -> tuple[Trace, dict[str, Trace]]:
-    """Return the entries on the whole program, and the actions at each site."""
+    """Return the entries on the whole program, and the actions at each site.
+
+    The entry that begins a stage is among a site's actions, too, if the site has actions in that stage.
+    """
     whole: Trace = ()
     suffixes: dict[str, Trace] = {}
     for text in trace:
         site, action = split_entry(text)
         if site == WHOLE_PROGRAM:
             whole += (text,)
-        else:
-            suffixes[site] = (*suffixes.get(site, ()), action)
+            continue
+        begun = [text for text in whole if is_begin(text)]
+        known = suffixes.get(site, ())
+        suffixes[site] = (*known, *begun[sum(map(is_begin, known)) :], action)
     return whole, suffixes

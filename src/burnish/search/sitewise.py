@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.trace import Trace, entries_at
+from burnish.search.choosing import cheapest_within
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mutation import draw_suffix
 from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 MARGINS = (0.0, 0.003, 0.01)  # below a program-wide limit, tried in this order; shares of the current use
-DEAREST = 16.0  # the highest price tried, in units of Session.prices
-HALVINGS = 16  # steps of the bisection for the price
 BATCHES = (4, 8, 16)  # suffixes before each joined trace: few at first, so that a short budget reaches one
 
 
@@ -92,31 +91,12 @@ def _best_suffixes(
         return {}
     change = after - before[:, None]  # [sites, suffixes, 2]
     if math.isinf(current.room):
-        return _cheapest(sites, suffixes, change[..., 0])
+        return _taken(sites, suffixes, cheapest_within(change[..., 0], change[..., 0], math.inf))
     free, common = change[..., 1], change[..., 0] - change[..., 1]
     room = current.room - margin * float((before[:, 0] - before[:, 1]).sum())
-
-    def used(price: float) -> float:
-        """Return the change of all sites' shares if each site takes its best suffix at a price."""
-        priced = free + price * common
-        least = priced.argmin(axis=1)[:, None]
-        taken = np.where(np.take_along_axis(priced, least, 1) < 0, np.take_along_axis(common, least, 1), 0)
-        return float(taken.sum())
-
-    low, high = 0.0, DEAREST
-    for _ in range(HALVINGS if used(0.0) > room else 0):
-        middle = (low + high) / 2
-        low, high = (middle, high) if used(middle) > room else (low, middle)
-    return _cheapest(sites, suffixes, free + (high if used(0.0) > room else 0.0) * common)
+    return _taken(sites, suffixes, cheapest_within(free, common, room))
 
 
-def _cheapest(
-    sites: Sequence[str], suffixes: Sequence[Trace], change: NDArray[np.float64]
-) -> dict[str, Trace]:
-    """Return each site's suffix with the lowest change, if that is below 0; float64[sites, suffixes]."""
-    least = change.argmin(axis=1)
-    return {
-        site: suffixes[suffix]
-        for site, suffix, row in zip(sites, least, change, strict=True)
-        if row[suffix] < 0
-    }
+def _taken(sites: Sequence[str], suffixes: Sequence[Trace], chosen: NDArray[np.int64]) -> dict[str, Trace]:
+    """Return the suffix of each site that has chosen one."""
+    return {site: suffixes[number] for site, number in zip(sites, chosen, strict=True) if number >= 0}

@@ -1,0 +1,123 @@
+"""A short search for one object: variants of its functions, of passes and machine code together.
+
+The level's own passes run once; each variant costs the compilation behind them. See
+burnish.tasks.llvm_passes_and_codegen.short_search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from burnish import _native
+from burnish.cc.back_end import back_end_of
+from burnish.cc.jobs import ClangJob
+from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END
+from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request
+from burnish.cc.searching import MOST, NOTHING, keep, objective_of
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.staged import Stage, StagedSession
+from burnish.llvm.modules.debug_info import without_debug_info
+from burnish.llvm.modules.module import read_module
+from burnish.llvm.modules.origin import Options, ReferenceSizes
+from burnish.llvm.modules.session import ModuleSession, open_session
+from burnish.search.memory import Memory
+from burnish.tasks.llvm_codegen import TASK as CODEGEN
+from burnish.tasks.llvm_codegen.generations import Generations
+from burnish.tasks.llvm_codegen.session import CodegenSession
+from burnish.tasks.llvm_passes import LANGUAGE
+from burnish.tasks.llvm_passes_and_codegen import TASK
+from burnish.tasks.llvm_passes_and_codegen.short_search import code_of, short_search
+from burnish.tasks.llvm_passes_and_codegen.variants import variants_for
+
+LEAST_VARIANTS, LEAST_OF_SECONDS = 1, 2  # a multiple limits all that burnish does, seconds only the search
+
+
+@dataclass(frozen=True)
+class Start:
+    """A module before any pass, and what is known of it after the level's own passes."""
+
+    bitcode: bytes = field(repr=False)
+    command: tuple[str, ...]  # of clang -cc1, with the options of code generation
+    finished: Callable[[Attempt], Attempt]  # see Trials
+    own: bytes | None = field(default=None, repr=False)  # the object after the level's passes
+    level: Attempt | None = field(default=None, repr=False)  # the module after them, with its object
+    level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finished`
+
+
+def vary(start: Start, request: Request) -> Attempt:
+    """Return the best attempt of a short search.
+
+    Raises:
+        LeftToClang: burnish's back end writes another object than clang's, or none.
+        KeptReference: nothing smaller was found.
+        BurnishError: the module cannot be read, or LLVM fails.
+    """
+    program = Program(PurePath(request.name).name, LANGUAGE, start.bitcode)
+    objective, options = objective_of(request), Options(level=request.level)
+    first = open_session(program, options, start.level_bitcode)
+    memory, remembered = None, []
+    if request.options.memory:
+        memory = Memory(request.options.memory, TASK, without_debug_info(program), objective)
+        traces, own = memory.look_up(first)[:MOST], first.origin.reference or ()
+        remembered = [trace[len(own) :] for trace in traces if trace[: len(own)] == own]
+    if request.remembered and not remembered:
+        raise KeptReference(NOTHING)
+    session = _after_level(first, start)
+    stock = code_of(session).stock()
+    if start.own is not None and stock.code != start.own:
+        raise LeftToClang(ANOTHER_OBJECT)
+
+    def seconds_left() -> float:
+        return math.inf if request.until is None else request.until - request.clock.now()
+
+    variants = () if request.remembered else variants_for(session)
+    least = LEAST_VARIANTS if request.seconds is None else LEAST_OF_SECONDS
+    found = short_search(session, objective, variants, seconds_left, least, remembered)
+    counts, calls = (found.evaluations, found.crashes), stock.call_costs
+    if found.session is session:
+        why = KeptReference("nothing smaller was found", *counts)
+        level = code_of(session).opened.module.bitcode()
+        why.level = Attempt(level, (), 0, calls, emitted=Emitted(stock.code, calls))
+        raise why
+    trace, code = tuple(found.session.trace), found.code
+    if memory:
+        keep(memory, trace, found.cost)
+    bitcode = code.opened.module.bitcode()
+    return Attempt(bitcode, trace, found.evaluations, calls, found.crashes, code=code.object_code())
+
+
+def _after_level(first: ModuleSession, start: Start) -> StagedSession:
+    """Return the session after the level's own passes.
+
+    Raises:
+        LeftToClang: burnish's back end does not take the options of the command.
+        BurnishError: LLVM fails.
+    """
+    back_end, origin = back_end_of(ClangJob(start.command)), first.origin
+    if back_end is None:
+        raise LeftToClang(NO_BACK_END)
+    back_end.level = first.options.level
+    if start.own is not None:
+        own_sizes = _native.object_sizes(start.own, first.module.position_independent)
+        origin.reference_sizes = ReferenceSizes.of(own_sizes, first.module)
+
+    def code_generation(passes: Session) -> CodegenSession:
+        assert isinstance(passes, ModuleSession)
+        bitcode, is_level = passes.module.bitcode(), tuple(passes.trace) == origin.reference
+        finished = start.finished(Attempt(bitcode, (), 0)).bitcode
+        if finished is not bitcode:
+            module = read_module(replace(origin.program, content=finished))
+            passes = ModuleSession(module, first.options, origin)
+        generations = Generations(passes, back_end)
+        if is_level and start.level and start.level.emitted:
+            generations.know(start.level.emitted.code, start.level.emitted.calls)
+        return CodegenSession(generations)
+
+    session = StagedSession(TASK.actions, (Stage(CODEGEN, code_generation),), first)
+    session.replay(origin.reference or ())
+    origin.reference_calls = code_of(session).stock().call_costs
+    return session

@@ -1,0 +1,127 @@
+"""Short budgets search variants of functions: passes and machine code together, in few compilations."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from burnish import _native
+from burnish.cc.back_end import emit_described
+from burnish.cc.file_budget import FileBudget
+from burnish.cc.foreign import after_level
+from burnish.cc.jobs import ClangJob
+from burnish.cc.object_trials import in_groups
+from burnish.cc.repeating import split_code
+from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request
+from burnish.cc.variants import Start, vary
+from burnish.core.trace import split_entry
+from burnish.llvm.toolchain import find_tool
+from burnish.tasks.llvm_codegen.generations import Decided, Generations
+from tests.cc.conftest import make_drop_in
+from tests.cc.requests import asking, request_of
+from tests.cc.test_back_end import job_of
+from tests.sources import DATA
+
+
+def start_of(source: Path, folder: Path) -> tuple[Start, ClangJob]:
+    """Return a module before any pass with clang's own object, which burnish's back end makes here."""
+    job, front = job_of(source, "-Oz", folder), folder / "front.bc"
+    subprocess.run(job.front_end(front).command, check=True)
+    own = emit_described(after_level(front.read_bytes(), "Oz"), job).code
+    return Start(front.read_bytes(), job.command, finished, own), job
+
+
+def loaded_bytes(code: bytes) -> int:
+    return int(_native.object_sizes(code, True).loaded_bytes)
+
+
+def finished(attempt: Attempt) -> Attempt:
+    return replace(attempt, bitcode=in_groups(attempt.bitcode))
+
+
+def short(name: str, **options: object) -> Request:
+    return replace(request_of(name, speed_limit=1.05, **options), short_code=True, until=0.0)
+
+
+def output_of(directory: Path, clang_object: str) -> tuple[int, bytes]:
+    program = directory / "program"
+    subprocess.run([find_tool("clang"), clang_object, "-o", program], cwd=directory, check=True)
+    done = subprocess.run([program, "work", "1000"], capture_output=True, check=False)
+    return done.returncode, done.stdout
+
+
+def test_passes_and_code_are_found_together(tmp_path: Path) -> None:
+    start, _ = start_of(DATA / "behave.c", tmp_path)
+    found = vary(start, short("behave.c"))
+    assert start.own and found.code and loaded_bytes(found.code) < loaded_bytes(start.own)
+    passes, code = split_code(found.trace)
+    assert passes[0] == "clang<Oz>" and passes[1:] and code
+    assert 1 <= found.evaluations <= 2
+    assert vary(start, short("behave.c")) == found
+
+
+def test_the_level_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, job = start_of(DATA / "behave.c", tmp_path)
+    asked: list[Decided] = []
+    generate = Generations.generate
+
+    def counted(self: Generations, decided: Decided) -> object:
+        asked.append(decided)
+        return generate(self, decided)
+
+    monkeypatch.setattr(Generations, "generate", counted)
+    found = vary(start, short("behave.c"))
+    assert len(asked) == 1 + found.evaluations
+    asked.clear()
+    after = after_level(start.bitcode, "Oz")
+    emitted = emit_described(after, job)
+    level = Attempt(after, (), 0, emitted.calls, emitted=emitted)
+    known = vary(replace(start, level=level, level_bitcode=after), short("behave.c"))
+    assert (known.trace, known.code) == (found.trace, found.code)
+    assert len(asked) == found.evaluations
+
+
+def test_another_object_than_clangs_is_left_to_clang(tmp_path: Path) -> None:
+    start, _ = start_of(DATA / "behave.c", tmp_path)
+    assert start.own
+    with pytest.raises(LeftToClang, match="burnish's writes another object"):
+        vary(replace(start, own=start.own + b"more"), short("behave.c"))
+    with pytest.raises(LeftToClang, match="whose options burnish's does not take"):
+        vary(replace(start, command=(*start.command, "-mllvm", "-x")), short("behave.c"))
+
+
+def test_what_is_known_of_functions_is_tried_first(tmp_path: Path) -> None:
+    """Another file with the same functions, and no search: only what was found for them."""
+    shutil.copy(DATA / "behave.c", tmp_path)
+    memory = tmp_path / "memory"
+    start, _ = start_of(tmp_path / "behave.c", tmp_path)
+    first = vary(start, short("behave.c", memory=memory))
+    (tmp_path / "copied.c").write_text(
+        (tmp_path / "behave.c").read_text() + "int more = 1;"
+    )
+    again, _ = start_of(tmp_path / "copied.c", tmp_path)
+    remembered = short("copied.c", memory=memory, budget=FileBudget(remembered=True))
+    found = vary(again, remembered)
+    assert {split_entry(text)[1] for text in found.trace} == {split_entry(text)[1] for text in first.trace}
+    assert found.evaluations <= 2
+    with pytest.raises(KeptReference, match="no remembered result makes it smaller"):
+        vary(again, asking(remembered, memory=tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("option", ["-g", "-ffunction-sections"])
+def test_a_build_gets_them(tmp_path: Path, option: str) -> None:
+    searched = ("--code-generation=searched", "--budget=3.2x")
+    burnish = make_drop_in(tmp_path / "project", "fail", "cc", *searched)
+    shutil.copy(DATA / "behave.c", burnish.directory)
+    assert burnish("-Oz", option, "-c", "behave.c").returncode == 0
+    (record,) = burnish.records()
+    assert (record["action"], record["reason"]) == ("optimized", "")
+    assert record["loaded_bytes"] < record["loaded_bytes_before"]
+    passes, code = split_code(tuple(record["trace"]))
+    assert passes[0] == "clang<Oz>" and passes[1:] and code
+    subprocess.run([find_tool("clang"), "-Oz", "-c", "behave.c", "-o", "own.o"], cwd=burnish.directory)
+    assert output_of(burnish.directory, "behave.o") == output_of(burnish.directory, "own.o")
