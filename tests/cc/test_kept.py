@@ -332,6 +332,20 @@ def test_names_of_outputs_are_not_in_a_key(words: list[str]) -> None:
         assert key.name != other.name
 
 
+@pytest.mark.parametrize(
+    ("word", "left"),
+    [
+        ("-Wp,-MD,out.d", ()),
+        ("-Wp,-MMD,out.d,-MT,out.o,-MP", ()),
+        ("-Wp,-MD,out.d,-DX=1", ("-Wp,-DX=1",)),
+        ("-Wp,-DX=1,-MFout.d,-DY", ("-Wp,-DX=1,-DY",)),
+    ],
+)
+def test_macros_beside_outputs_of_the_preprocessor_are_in_a_key(word: str, left: tuple[str, ...]) -> None:
+    assert Key(("-Oz", word, "a.c"), OPTIONS).name == Key(("-Oz", *left, "a.c"), OPTIONS).name
+    assert bool(left) is (Key(("-Oz", word, "a.c"), OPTIONS).name != Key(("-Oz", "a.c"), OPTIONS).name)
+
+
 def test_the_oldest_objects_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST_BYTES", 1 << 20)
     memory = ObjectMemory(tmp_path / "memory")
