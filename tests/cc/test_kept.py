@@ -27,9 +27,10 @@ from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.recalling import Recollection
-from burnish.cc.requests import Compiled, DriverOptions
+from burnish.cc.requests import Compiled, DriverOptions, default_memory
 from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
+from burnish.search.memory import connected
 from tests.sources import DATA
 from tests.waiting import alive, wait_until
 
@@ -420,19 +421,64 @@ def outcome_of(**fields: Any) -> Outcome:
     return Outcome("a.c", "Oz", ("clang",), **fields)
 
 
-def test_a_search_that_failed_is_not_kept(tmp_path: Path) -> None:
-    """The next build tries again; a search that found nothing is kept."""
-    options = DriverOptions(memory=tmp_path / "memory")
-    compiled = Compiled(1.0, 0.0, frozenset())
+@pytest.fixture
+def recollection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recollection:
+    """A compilation of a.c, and an empty memory of all builds."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    options = kept.checked(DriverOptions(memory=default_memory()))
     job = ClangJob(("clang", "-cc1", "-emit-obj", "-o", "a.o", "a.c"))
+    compiled = Compiled(1.0, 0.0, frozenset())
     build = Build(ClangJobs((job,), "23"), compiled, options, default_optimizer, tmp_path, Key((), options))
-    recollection = Recollection.of(build, job, tmp_path / "front.d")
-    assert recollection
+    (tmp_path / "a.c").write_text("int a;")
+    (tmp_path / "front.d").write_text(f"read: {tmp_path / 'a.c'}\n")
+    found = Recollection.of(build, job, tmp_path / "front.d")
+    assert found
+    return found
+
+
+def test_a_search_that_failed_is_not_kept(recollection: Recollection) -> None:
+    """The next build tries again; a search that found nothing is kept."""
     recollection.keep(outcome_of(reason="the optimizer died"), b"module", b"object")
     assert recollection.same_module(b"module", outcome_of()) is None
     recollection.keep(outcome_of(reason="nothing smaller was found", evaluations=7), b"module", b"object")
     found = recollection.same_module(b"module", outcome_of())
     assert found == outcome_of(reason="nothing smaller was found", recalled=True)
+
+
+def test_a_command_opens_the_memory_once(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    opened: list[Path] = []
+
+    def counted(path: Path, schema: str) -> sqlite3.Connection:
+        opened.append(path)
+        return connected(path, schema)
+
+    monkeypatch.setattr(kept, "connected", counted)
+    recollection: Recollection = request.getfixturevalue("recollection")
+    assert recollection.previous() == ()
+    recollection.keep(outcome_of(evaluations=7), b"module", b"object")
+    assert opened == [recollection.memory.path]
+
+
+def test_what_is_known_is_not_written_again(recollection: Recollection) -> None:
+    def rows() -> list[tuple[int, str]]:
+        with sqlite3.connect(recollection.memory.path) as database:
+            return database.execute("SELECT rowid, contents FROM sources").fetchall()
+
+    recollection.keep(outcome_of(evaluations=7), b"module", b"object")
+    first = rows()
+    for _ in range(2):
+        known = recollection.same_module(b"module", outcome_of())
+        assert known
+        recollection.keep(known, b"module", b"object")
+    assert rows() == first
+    source = recollection.dependencies.with_name("a.c")
+    for text in ("int b;", "int a;"):  # then the first version is the latest again
+        source.write_text(text)
+        recollection.keep(outcome_of(evaluations=7), b"module", b"object")
+    assert {contents for _, contents in rows()} > {first[0][1]}
+    assert max(rows())[1] == first[0][1]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from burnish.cc.commands.cc import default_optimizer, parse
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.improve import improve, improve_own
 from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.kept import ObjectMemory, Remembered, contents_of
+from burnish.cc.kept import Remembered, contents_of, memory_in
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import STACK_LIMIT, Compiled, KeptReference
 from burnish.core.clock import PROCESSORS
@@ -177,7 +177,7 @@ def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outc
     compiled = Compiled(made.compiler_seconds, PROCESSORS.now(), frozenset(), PROCESSORS)
     with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
         reference = Path(folder, "reference.o")
-        known = ObjectMemory(memory).reference(item.key, item.contents)
+        known = memory_in(memory).reference(item.key, item.contents)
         reference.write_bytes(known)
         build = Build(
             plan, compiled, chosen, default_optimizer, Path(folder), key, effort=item.effort + seconds

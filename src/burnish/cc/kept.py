@@ -17,6 +17,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from burnish.cc.command_key import digest
 from burnish.cc.outcomes import Outcome, Sizes
 from burnish.cc.requests import DriverOptions, default_memory
 from burnish.core.errors import InputError
-from burnish.search.memory import TRACES, merge_traces, opened
+from burnish.search.memory import TRACES, connected, expected, merge_traces, opened
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
 DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
@@ -111,7 +112,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """The objects in one file; processes may share it."""
+    """The objects in one file; processes may share it.
+
+    The connection is opened at the first use, and serves this process only: a forked one opens its own.
+    """
 
     path: Path
 
@@ -191,8 +195,16 @@ class ObjectMemory:
         """
         if (contents := contents_of(files)) is None:
             return
-        row = (key, contents, json.dumps(files), name, module, json.dumps(asdict(compilation)))
+        known = (key, contents, module, compilation.directory)
         with self._database() as database:
+            last = database.execute(
+                "SELECT key, contents, object, json_extract(compilation, '$.directory') FROM sources"
+                " WHERE name = ? ORDER BY used DESC, rowid DESC LIMIT 1",
+                (name,),
+            ).fetchone()
+            if last == known:
+                return
+            row = (key, contents, json.dumps(files), name, module, json.dumps(asdict(compilation)))
             database.execute(
                 "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*row, zlib.compress(reference, 1), time.time()),
@@ -238,10 +250,25 @@ class ObjectMemory:
             database.execute("UPDATE objects SET used = ? WHERE key = ?", (now, key))
         return Kept(key, effort, json.loads(found), zlib.decompress(content) if content else None)
 
+    def check(self) -> None:
+        """Raise InputError if the file cannot be written."""
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
+
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        with opened(self.path, _SCHEMA) as database:
+        with expected(self.path), self._connection as database:
             yield database
+
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        return connected(self.path, _SCHEMA)
+
+
+@lru_cache(maxsize=1)
+def memory_in(path: Path) -> ObjectMemory:
+    """Return the memory in a file; all steps of a command share its connection."""
+    return ObjectMemory(path)
 
 
 @dataclass(frozen=True)
@@ -307,11 +334,11 @@ def checked(options: DriverOptions) -> DriverOptions:
     for _ in range(2):
         try:
             memory.parent.mkdir(parents=True, exist_ok=True)
-            with opened(memory, _SCHEMA) as database:
-                database.execute("BEGIN IMMEDIATE")
+            memory_in(memory).check()
             return options
         except (InputError, OSError) as error:
             why = str(error)
+            memory_in.cache_clear()
             if not isinstance(error.__cause__, sqlite3.DatabaseError) or isinstance(
                 error.__cause__, sqlite3.OperationalError
             ):  # a full disk, a lock, no permission

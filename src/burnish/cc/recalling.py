@@ -11,7 +11,7 @@ from typing import Any
 from burnish.cc.command_key import Key
 from burnish.cc.file_budget import DEFAULT
 from burnish.cc.jobs import ClangJob
-from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
+from burnish.cc.kept import Compilation, Kept, ObjectMemory, memory_in, parse_dependencies
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import DriverOptions, default_memory
 from burnish.core.errors import InputError
@@ -55,7 +55,7 @@ class Recollection:
         assert options.memory
         key = build.key or Key(job.command, options)
         key = replace(key, arguments=(*key.arguments, job.source))
-        return cls(ObjectMemory(options.memory), key, build, job, dependencies)
+        return cls(memory_in(options.memory), key, build, job, dependencies)
 
     def same_module(self, bitcode: bytes, unsearched: Outcome) -> Outcome | None:
         """Return the outcome of an earlier build for the front end's module; None if it is unknown."""
@@ -156,7 +156,7 @@ class LinkRecollection:
             return None
         key = build.key.of_module(linked + bitcode)
         effort = needed(options, clang_seconds)
-        return cls(ObjectMemory(options.memory), key, effort, options.objective)
+        return cls(memory_in(options.memory), key, effort, options.objective)
 
     def recall(self, unsearched: Outcome, program: Path) -> Outcome | None:
         """Replace a program by an earlier build's; return the outcome, or None if it is unknown."""
@@ -207,7 +207,7 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
     assert options.memory
     start = compiled.clock.now()
     (output,) = compiled.written
-    known = ObjectMemory(options.memory).unchanged(key.of_object(output.read_bytes()))
+    known = memory_in(options.memory).unchanged(key.of_object(output.read_bytes()))
     if not known:
         return None
     kept, found = known
