@@ -15,9 +15,10 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from burnish.cc.command_key import Key
@@ -29,21 +30,33 @@ from burnish.cc.kept import Remembered, contents_of, memory_in
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import STACK_LIMIT, Compiled, KeptReference
 from burnish.core.clock import PROCESSORS
-from burnish.core.errors import InputError
+from burnish.core.errors import CompilerKilled, InputError
 
 FIRST, LONGEST = 8.0, 32.0  # the least and the most of a first step, in units of the compiler's time
 CHANGED = "a file that it reads was changed: the next build compiles it"
 NO_GAIN = 4.0  # after a step without a gain, the search so far counts as so many times as long
+MOST_ENDED = 2  # processes that may end at one file; then it is left out
+REPLACED = 8  # processes that may end, in all, and are replaced
 
 
 @dataclass(frozen=True)
 class Improved:
-    """The outcome of one step."""
+    """The outcome of one step.
 
-    item: Remembered
-    before: int  # loaded bytes of the object that was remembered
-    after: int
-    reason: str = ""  # why there was no search
+    Attributes:
+        before: The compilation before the step.
+        after: The same with the cost and the effort that the memory has now.
+        reason: Why there was no search; "" if there was one.
+    """
+
+    before: Remembered
+    after: Remembered
+    reason: str = ""
+
+    @property
+    def saved_bytes(self) -> int:
+        """The bytes that the step saved, by the objective of the compilation."""
+        return self.before.cost - self.after.cost
 
 
 @dataclass(order=True)
@@ -52,6 +65,82 @@ class _Turn:
     order: int
     item: Remembered = field(compare=False)
     rounds: int = field(default=1, compare=False)
+    ended: int = field(default=0, compare=False)  # processes that have ended in a step for the item
+
+    def after(self, step: Improved) -> _Turn:
+        """Return the next turn of the item after a step."""
+        multiple = step.after.multiple * (1.0 if step.saved_bytes > 0 else NO_GAIN)
+        return _Turn(multiple, self.order, step.after, self.rounds + 1, self.ended)
+
+
+@dataclass
+class _Worker:
+    """A process for steps, and its current turn."""
+
+    process: SpawnProcess
+    connection: Connection
+    turn: _Turn | None = None
+
+    @classmethod
+    def started(cls, memory: Path, nice: int) -> _Worker:
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=_work, args=(theirs, memory, nice))
+        process.start()
+        theirs.close()
+        return cls(process, ours)
+
+    def begin(self, turn: _Turn, seconds: float) -> None:
+        """Begin a step; if the process has ended, `finish` finds that."""
+        self.turn = turn
+        with contextlib.suppress(OSError):
+            self.connection.send((turn.item, seconds, turn.rounds))
+
+    def finish(self) -> tuple[_Turn, Improved | None]:
+        """Return the turn and its step, which has ended; None in place of the step if the process ended."""
+        turn, self.turn = self.turn, None
+        assert turn
+        try:
+            return turn, self.connection.recv()
+        except (EOFError, OSError):
+            return turn, None
+
+    def stop(self) -> None:
+        """End the process in the middle of a step."""
+        self.process.kill()
+        self.process.join()
+
+
+@dataclass
+class _Workers:
+    """The processes for steps, of which some may end: killed from outside, or out of memory."""
+
+    memory: Path
+    nice: int
+    say: Callable[[str], None]
+    spare: int  # processes that may still take the place of others
+    running: list[_Worker] = field(default_factory=list)
+
+    def start(self, count: int) -> None:
+        """Start processes."""
+        self.running += [_Worker.started(self.memory, self.nice) for _ in range(count)]
+
+    def replace(self, worker: _Worker, source: str) -> None:
+        """Start a process in the place of one that has ended in a step for a source, and say so."""
+        self.running.remove(worker)
+        worker.process.join()
+        code = worker.process.exitcode or 0
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        instead = min(1, self.spare)
+        self.spare -= instead
+        self.start(instead)
+        goes_on = "another one takes its place" if instead else f"{len(self.running)} go on"
+        self.say(f"burnish improve: a process has ended ({how}) at {source}; {goes_on}")
+
+    def stop(self) -> None:
+        """End all processes."""
+        for worker in self.running:
+            worker.stop()
 
 
 def improve_all(
@@ -61,6 +150,7 @@ def improve_all(
     jobs: int,
     nice: int,
     done: Callable[[Improved], None],
+    say: Callable[[str], None],
 ) -> None:
     """Search for so many seconds of wall time in several processes.
 
@@ -71,56 +161,49 @@ def improve_all(
         jobs: The number of processes.
         nice: By how much their priority is lower than this process's (nice(2)).
         done: Called after each step.
+        say: Called with a line about a process that has ended.
+
+    Raises:
+        CompilerKilled: all processes have ended, and REPLACED others in their place, too.
     """
     turns = [_Turn(item.multiple, number, item) for number, item in enumerate(items)]
     heapq.heapify(turns)
     total = sum(turn.item.compilation.compiler_seconds for turn in turns)
     first = min(LONGEST, max(FIRST, seconds * jobs / max(total, 1e-9)))
     end = time.monotonic() + seconds
-    with _workers(min(jobs, len(turns)), memory, nice) as workers:
-        idle, busy = list(workers), dict[Connection, _Turn]()
-        while time.monotonic() < end and (turns or busy):
-            while idle and turns:
-                turn = heapq.heappop(turns)
-                worker = idle.pop()
-                budget = max(first, turn.multiple) * turn.item.compilation.compiler_seconds
-                worker.send((turn.item, budget, turn.rounds))
-                busy[worker] = turn
-            ready = wait(list(busy), max(0.0, end - time.monotonic()))
-            for worker in [worker for worker in busy if worker in ready]:
-                turn = busy.pop(worker)
-                try:
-                    found: Improved = worker.recv()
-                except EOFError:  # killed from outside, or out of memory
-                    done(Improved(turn.item, 0, 0, "its process has ended"))
-                    continue
-                idle.append(worker)
-                done(found)
-                if found.reason:
-                    continue
-                multiple = turn.multiple + max(first, turn.multiple)
-                if found.after >= found.before:
-                    multiple *= NO_GAIN
-                heapq.heappush(turns, _Turn(multiple, turn.order, turn.item, turn.rounds + 1))
-
-
-@contextlib.contextmanager
-def _workers(count: int, memory: Path, nice: int) -> Iterator[list[Connection]]:
-    """Yield the connections to worker processes, which are killed at the end."""
-    spawn = multiprocessing.get_context("spawn")
-    pairs = [spawn.Pipe() for _ in range(count)]
-    started = [spawn.Process(target=_work, args=(theirs, memory, nice)) for _, theirs in pairs]
+    workers = _Workers(memory, nice, say, REPLACED)
     try:
-        for process in started:
-            process.start()
-        for _, theirs in pairs:
-            theirs.close()
-        yield [ours for ours, _ in pairs]
+        workers.start(min(jobs, len(turns)))
+        while (left := end - time.monotonic()) > 0:
+            for worker in workers.running:
+                if turns and not worker.turn:
+                    turn = heapq.heappop(turns)
+                    least = first * turn.item.compilation.compiler_seconds
+                    worker.begin(turn, min(left, max(least, turn.item.effort)))
+            busy = {worker.connection: worker for worker in workers.running if worker.turn}
+            if not busy:
+                break
+            for connection in wait(list(busy), left):
+                worker = busy[connection]  # type: ignore[index]
+                turn, step = worker.finish()
+                if step:
+                    done(step)
+                    if not step.reason:
+                        heapq.heappush(turns, turn.after(step))
+                    continue
+                workers.replace(worker, turn.item.compilation.source)
+                turn = replace(turn, ended=turn.ended + 1)
+                if turn.ended < MOST_ENDED:
+                    heapq.heappush(turns, turn)
+                else:
+                    done(Improved(turn.item, turn.item, f"{MOST_ENDED} processes have ended at it"))
+        if turns and not workers.running:
+            raise CompilerKilled(
+                f"all processes have ended, and {REPLACED} others in their place: something kills them, or"
+                " memory is short. What was found is kept. Try fewer at once: burnish improve --jobs 1"
+            )
     finally:
-        for process in started:
-            if process.pid:
-                process.kill()
-                process.join()
+        workers.stop()
 
 
 def _work(requests: Connection, memory: Path, nice: int) -> None:
@@ -151,16 +234,15 @@ def step(item: Remembered, memory: Path, seconds: float, seed: int) -> Improved:
         seconds: The budget, in processor time.
         seed: Of the search.
     """
-    before = item.cost
     try:
         os.chdir(item.compilation.directory)
         if contents_of(item.files) != item.contents:
-            return Improved(item, before, before, CHANGED)
+            return Improved(item, item, CHANGED)
         outcome = _searched(item, memory, seconds, seed)
     except (OSError, InputError, KeptReference) as error:
-        return Improved(item, before, before, str(error))
-    after = outcome.after.loaded_bytes if outcome.after else before
-    return Improved(item, before, min(before, after))
+        return Improved(item, item, str(error))
+    cost = outcome.after.bytes_of(item.compilation.objective) if outcome.after else item.cost
+    return Improved(item, replace(item, cost=min(item.cost, cost), effort=item.effort + seconds))
 
 
 def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outcome:

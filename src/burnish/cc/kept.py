@@ -23,12 +23,14 @@ from typing import Any
 
 from burnish.cc.command_key import digest
 from burnish.cc.outcomes import Outcome, Sizes
-from burnish.cc.requests import DriverOptions, default_memory
+from burnish.cc.requests import DEFAULT_OBJECTIVE, DriverOptions, default_memory
 from burnish.core.errors import InputError
 from burnish.search.memory import TRACES, connected, expected, merge_traces, opened
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
 DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
+
+_OBJECTIVE = "--objective="
 
 # Another form of these tables needs other names.
 _SCHEMA = """
@@ -58,6 +60,12 @@ class Compilation:
     options: tuple[str, ...]  # of burnish
     cxx: bool
 
+    @property
+    def objective(self) -> str:
+        """The objective of the searches."""
+        named = [word.removeprefix(_OBJECTIVE) for word in self.options if word.startswith(_OBJECTIVE)]
+        return named[-1] if named else DEFAULT_OBJECTIVE
+
     @classmethod
     def parse(cls, text: str) -> Compilation:
         """Parse the JSON of the fields."""
@@ -76,7 +84,7 @@ class Remembered:
     contents: str  # of the files, as contents_of gives it
     files: tuple[str, ...]
     effort: float  # processor time of searches so far, in seconds
-    cost: int  # bytes of the object, or of the compiler's
+    cost: int  # bytes by the objective: of the object, or of the compiler's
 
     @property
     def multiple(self) -> float:
@@ -211,7 +219,7 @@ class ObjectMemory:
             )
 
     def compilations(self, directory: Path) -> list[Remembered]:
-        """Return the latest compilation of each command that ran at or below a directory."""
+        """Return the latest compilation of each command at or below a directory; its object has a size."""
         with self._database() as database:
             rows = database.execute(
                 "SELECT sources.key, contents, files, name, compilation, effort, cost FROM sources"
@@ -220,7 +228,7 @@ class ObjectMemory:
         latest: dict[str, Remembered] = {}
         for key, contents, files, name, text, effort, cost in rows:
             compilation = Compilation.parse(text)
-            if Path(compilation.directory).is_relative_to(directory):
+            if compilation.before and Path(compilation.directory).is_relative_to(directory):
                 read = tuple(json.loads(files))
                 latest[name] = Remembered(compilation, key, contents, read, effort, cost)
         return list(latest.values())

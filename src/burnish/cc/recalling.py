@@ -241,6 +241,4 @@ def _found(outcome: Outcome) -> dict[str, Any]:
 
 def _cost(outcome: Outcome, objective: str | None) -> int:
     sizes = outcome.after or outcome.before
-    if not sizes:
-        return UNKNOWN
-    return sizes.text_bytes if objective == "text-bytes" else sizes.loaded_bytes
+    return sizes.bytes_of(objective) if sizes else UNKNOWN

@@ -220,9 +220,8 @@ class ProgramTrials(Trials):
         limit = self.build.options.ram_limit
         if limit is not None and sizes.ram_bytes > limit * before.ram_bytes:
             return False
-        if self.build.options.objective == "text-bytes":
-            return sizes.text_bytes < best.text_bytes
-        return sizes.loaded_bytes < best.loaded_bytes
+        objective = self.build.options.objective
+        return sizes.bytes_of(objective) < best.bytes_of(objective)
 
 
 def object_of(path: Path) -> Path:
