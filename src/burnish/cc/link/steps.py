@@ -36,7 +36,7 @@ def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
     plan, written = build.plan, build.compiled.written
     refused, began = False, build.compiled.ended
     for job in plan.compilations:
-        output = job.output_path if plan.reader(job) is None else plan.jobs[-1].output_path
+        output = plan.output_with(job)
         if output not in written:
             continue
         if why := build.refusal(job):
