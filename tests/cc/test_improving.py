@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from burnish.cc import improving
+from burnish.cc import improving, improving_step
 from burnish.cc.commands import improve as improve_command
 from burnish.cc.commands.launch import find_launcher
-from burnish.cc.improving import Improved, improve_all, step
+from burnish.cc.improving import improve_all
+from burnish.cc.improving_step import Improved, step
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, Remembered
 from burnish.cc.outcomes import Outcome, Sizes
 from burnish.core.errors import CompilerKilled, InputError
@@ -245,9 +246,9 @@ def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_bytes_are_those_of_the_objective(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = Outcome("a", "Oz", (), after=size(150, 90))
-    monkeypatch.setattr(improving, "_searched", lambda *_: outcome)
+    monkeypatch.setattr(improving_step, "_searched", lambda *_: outcome)
     for options, cost in (((), 150), (("--objective=text-bytes",), 90)):
-        monkeypatch.setattr(improving, "contents_of", lambda _: "")
+        monkeypatch.setattr(improving_step, "contents_of", lambda _: "")
         assert step(item("a", 180, 8.0, *options), here, 1.0, 1).after.cost == cost
 
 

@@ -1,4 +1,4 @@
-"""More search for the objects that builds remember, in the background; the next build takes what it finds.
+"""More search for what builds remember, in the background; the next build takes what it finds.
 
 The compilation with the least search so far, in units of the compiler's own time for it, is next. A step
 searches as long as all steps before it, and at least FIRST times as long as the compiler takes. It begins
@@ -12,7 +12,6 @@ import heapq
 import multiprocessing
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,42 +20,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from burnish.cc.command_key import Key
-from burnish.cc.commands.cc import default_optimizer, parse
-from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import improve, improve_own
-from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.kept import Remembered, contents_of, memory_in
-from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.requests import STACK_LIMIT, Compiled, KeptReference
-from burnish.core.clock import PROCESSORS
-from burnish.core.errors import CompilerKilled, InputError
+from burnish.cc.improving_step import Improved, step
+from burnish.cc.kept import Remembered
+from burnish.core.errors import CompilerKilled
 
 FIRST, LONGEST = 8.0, 32.0  # the least and the most of a first step, in units of the compiler's time
-CHANGED = "a file that it reads was changed: the next build compiles it"
 NO_GAIN = 4.0  # after a step without a gain, the search so far counts as so many times as long
 MOST_ENDED = 2  # processes that may end at one file; then it is left out
 REPLACED = 8  # processes that may end, in all, and are replaced
-
-
-@dataclass(frozen=True)
-class Improved:
-    """The outcome of one step.
-
-    Attributes:
-        before: The compilation before the step.
-        after: The same with the cost and the effort that the memory has now.
-        reason: Why there was no search; "" if there was one.
-    """
-
-    before: Remembered
-    after: Remembered
-    reason: str = ""
-
-    @property
-    def saved_bytes(self) -> int:
-        """The bytes that the step saved, by the objective of the compilation."""
-        return self.before.cost - self.after.cost
 
 
 @dataclass(order=True)
@@ -155,7 +126,7 @@ def improve_all(
     """Search for so many seconds of wall time in several processes.
 
     Args:
-        items: The compilations.
+        items: The compilations and links.
         memory: The file that they are from, and that keeps what is found.
         seconds: The time. A search that still runs then is stopped, and its result is lost.
         jobs: The number of processes.
@@ -223,52 +194,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def step(item: Remembered, memory: Path, seconds: float, seed: int) -> Improved:
-    """Search once more for one compilation's object, and keep what is found.
-
-    Args:
-        item: The compilation.
-        memory: The file that keeps the object.
-        seconds: The budget, in processor time.
-        seed: Of the search.
-    """
-    try:
-        os.chdir(item.compilation.directory)
-        if contents_of(item.files) != item.contents:
-            return Improved(item, item, CHANGED)
-        outcome = _searched(item, memory, seconds, seed)
-    except (OSError, InputError, KeptReference) as error:
-        return Improved(item, item, str(error))
-    cost = outcome.after.bytes_of(item.compilation.objective) if outcome.after else item.cost
-    return Improved(item, replace(item, cost=min(item.cost, cost), effort=item.effort + seconds))
-
-
-def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outcome:
-    made = item.compilation
-    options, _ = parse(list(made.options))
-    assert options
-    key = Key(made.arguments, options, made.cxx)
-    budget = FileBudget(seconds=seconds)
-    chosen = replace(options, memory=memory, budget=budget, build_seconds=None, seed=options.seed + seed)
-    job = ClangJob(made.command)
-    plan = ClangJobs((job,), "", gnu=made.compiler if made.is_gnu else "")
-    if chosen.stack_limit is None and plan.is_for_another_machine:
-        chosen = replace(chosen, stack_limit=STACK_LIMIT)
-    compiled = Compiled(made.compiler_seconds, PROCESSORS.now(), frozenset(), PROCESSORS)
-    with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
-        reference = Path(folder, "reference.o")
-        known = memory_in(memory).reference(item.key, item.contents)
-        reference.write_bytes(known)
-        build = Build(
-            plan, compiled, chosen, default_optimizer, Path(folder), key, effort=item.effort + seconds
-        )
-        if not plan.is_cross:
-            return improve(build, job, reference, Path(folder))
-        from burnish.cc.cross import own_of  # most builds are for this machine
-
-        own = own_of(job, Path(folder))
-        if own.code != known:
-            raise InputError(CHANGED)
-        return improve_own(build, job, own, Path(folder))

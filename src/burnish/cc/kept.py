@@ -46,11 +46,11 @@ CREATE INDEX IF NOT EXISTS by_object ON sources (object);
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compilation that made an object, as it can be searched once more."""
+    """A compilation that made an object, or a link of a whole program, as it can be searched once more."""
 
-    source: str
+    source: str  # of a link, the program
     level: str
-    command: tuple[str, ...]  # of clang -cc1
+    command: tuple[str, ...]  # of clang -cc1, or of the linker
     before: Sizes | None  # of the compiler's object
     compiler: str  # with its version
     is_gnu: bool
@@ -59,6 +59,8 @@ class Compilation:
     arguments: tuple[str, ...]  # of the compiler
     options: tuple[str, ...]  # of burnish
     cxx: bool
+    is_link: bool = False
+    target: str = ""  # of a link, see ClangJobs
 
     @property
     def objective(self) -> str:
@@ -219,18 +221,20 @@ class ObjectMemory:
             )
 
     def compilations(self, directory: Path) -> list[Remembered]:
-        """Return the latest compilation of each command at or below a directory; its object has a size."""
+        """Return the latest compilation or link of each command at or below a directory, if it has a size."""
         with self._database() as database:
             rows = database.execute(
                 "SELECT sources.key, contents, files, name, compilation, effort, cost FROM sources"
                 " JOIN objects ON object = objects.key ORDER BY sources.used, sources.rowid"
             ).fetchall()
-        latest: dict[str, Remembered] = {}
+        latest: dict[tuple[str, str], Remembered] = {}
         for key, contents, files, name, text, effort, cost in rows:
             compilation = Compilation.parse(text)
             if compilation.before and Path(compilation.directory).is_relative_to(directory):
                 read = tuple(json.loads(files))
-                latest[name] = Remembered(compilation, key, contents, read, effort, cost)
+                latest[compilation.directory, name] = Remembered(
+                    compilation, key, contents, read, effort, cost
+                )
         return list(latest.values())
 
     def reference(self, key: str, contents: str) -> bytes:

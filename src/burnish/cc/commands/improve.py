@@ -1,4 +1,4 @@
-"""burnish improve: more search for the objects of the last builds; the next build takes what it finds."""
+"""burnish improve: more search for what the last builds made; the next build takes what it finds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 from rich.progress import BarColumn, TextColumn
 
 from burnish.cc.build_summary import change_percent
-from burnish.cc.improving import Improved, improve_all
+from burnish.cc.improving import improve_all
+from burnish.cc.improving_step import Improved
 from burnish.cc.kept import ObjectMemory, Remembered
 from burnish.cc.requests import default_memory
 from burnish.console.command_parser import CommandParser
@@ -70,8 +71,8 @@ def main(arguments: list[str]) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish improve",
-        description="Search on for the objects that builds with burnish cc and c++ remember. The next build "
-        "takes what is found: make clean && make. It can be stopped at any time.",
+        description="Search on for objects and whole programs that builds with burnish cc and c++ remember. "
+        "The next build takes what is found: make clean && make. It can be stopped at any time.",
     )
     parser.add_argument(
         "--for", dest="time", default="10m", metavar="TIME", help="30s, 10m (default), 1h: wall time"
