@@ -152,7 +152,7 @@ def test_a_file_of_the_user_is_not_put_aside(builds: Builds) -> None:
 
 
 def test_builds_at_the_same_time_share_a_memory(builds: Builds) -> None:
-    names = [f"table{number}.c" for number in range(5)]
+    names = [f"table{number}.c" for number in range(4)]
     for name in names:
         (builds.folder / name).write_text(builds.source.read_text())
     for recalled in (False, True):

@@ -54,7 +54,7 @@ class Machine:
 def first(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     """A machine that has built everything and written a lock; not to be changed."""
     machine = Machine(tmp_path_factory.mktemp("first"))
-    machine.build("--budget=60evaluations")
+    machine.build("--budget=40evaluations")
     machine.lock()
     return machine
 
