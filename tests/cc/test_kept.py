@@ -22,8 +22,8 @@ from burnish.cc.commands.cc import default_optimizer
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
-from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.recalling import Recollection
+from burnish.cc.outcomes import Build, Outcome, Sizes
+from burnish.cc.recalling import LinkRecollection, Recollection
 from burnish.cc.requests import Compiled, DriverOptions, default_memory
 from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
@@ -218,6 +218,25 @@ def test_a_smaller_object_stays(tmp_path: Path) -> None:
     assert memory.keep(small, 5) == small
     assert memory.keep(Kept("key", 9.0, found, b"larger"), 6) == replace(small, effort=9.0)
     assert memory.same_module("key") == replace(small, effort=9.0)
+
+
+def test_equal_commands_in_two_folders_are_two_compilations(tmp_path: Path) -> None:
+    memory, sizes = ObjectMemory(tmp_path / "memory"), Sizes(9, 9, 9, 0)
+    memory.keep(Kept("module", 1.0, {}, None), 9)
+    for folder in ("one", "other"):
+        made = Compilation("a.c", "Oz", (), sizes, "clang", False, 0.1, f"/{folder}", (), (), False)
+        memory.keep_source(folder, "name", "module", [], made, b"object")
+    assert [one.key for one in memory.compilations(Path("/"))] == ["one", "other"]
+
+
+def test_a_smaller_program_stays(recollection: Recollection, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    made = Compilation("program", "Oz", (), None, "clang", False, 0.1, "/", (), (), False, is_link=True)
+    link = LinkRecollection(recollection.memory, "key", recollection.build, made, ())
+    for size, content in ((5, b"small"), (6, b"larger")):
+        program.write_bytes(content)
+        found = link.keep(outcome_of(action="optimized", after=Sizes(size, 0, 0, 0)), program)
+        assert (found.after, program.read_bytes()) == (Sizes(5, 0, 0, 0), b"small")
 
 
 def test_files_that_are_gone_are_not_unchanged(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """More search for what builds remember, in the background; the next build takes what it finds.
 
-The compilation with the least search so far, in units of the compiler's own time for it, is next. A step
-searches as long as all steps before it, and at least FIRST times as long as the compiler takes. It begins
-with the best trace so far, by another seed. A file that was changed since is left to the next build.
+The compilation or link with the least search so far, in units of the compiler's own time for it, is next. A
+step searches as long as all steps before it, and at least FIRST times as long as the compiler takes. It
+begins with the best trace so far, by another seed. A file that was changed since is left to the next build.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class _Worker:
 
     @classmethod
     def started(cls, memory: Path, nice: int) -> _Worker:
+        """Start a process."""
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         process = spawn.Process(target=_work, args=(theirs, memory, nice))
@@ -156,11 +157,11 @@ def improve_all(
                 break
             for connection in wait(list(busy), left):
                 worker = busy[connection]  # type: ignore[index]
-                turn, step = worker.finish()
-                if step:
-                    done(step)
-                    if not step.reason:
-                        heapq.heappush(turns, turn.after(step))
+                turn, found = worker.finish()
+                if found:
+                    done(found)
+                    if not found.reason:
+                        heapq.heappush(turns, turn.after(found))
                     continue
                 workers.replace(worker, turn.item.compilation.source)
                 turn = replace(turn, ended=turn.ended + 1)

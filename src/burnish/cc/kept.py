@@ -289,7 +289,7 @@ class Contents:
 
     objects: int  # objects and whole programs
     smaller: int  # those of them that are smaller than the compiler's
-    compilations: int
+    compilations: int  # and links
     functions: int  # with traces that searches begin with
     file_bytes: int
 

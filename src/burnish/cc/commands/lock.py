@@ -34,7 +34,7 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish lock",
         description="Write what the last builds with burnish cc and c++ found to a file. With --lock FILE, "
-        "the compilers search nothing and make the same objects on every machine.",
+        "the compilers search nothing and make the same objects and programs on every machine.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"
