@@ -17,6 +17,7 @@ import pytest
 
 from burnish.cc.commands.launch import find_launcher
 from burnish.llvm.toolchain import find_tool
+from tests.cc.remembering import Builds
 
 DATA = Path(__file__).parent / "project"
 OPTIMIZERS = Path(__file__).parent / "optimizers.py"
@@ -106,3 +107,17 @@ def shrink(tmp_path: Path) -> Compiler:
 @pytest.fixture
 def like_clang(tmp_path: Path) -> Compiler:
     return make_drop_in(tmp_path / "like_clang", "like_clang")
+
+
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    """A folder with one compilation that a memory has; not to be changed."""
+    builds = Builds(tmp_path_factory.mktemp("built"))
+    builds.build("--budget=0.3s")
+    return builds
+
+
+@pytest.fixture
+def built(built_once: Builds, tmp_path: Path) -> Builds:
+    """A copy of that folder."""
+    return built_once.copied(tmp_path)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from burnish.cc.commands import lock
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import Attempt, Compiled, DriverOptions, Request
@@ -53,6 +54,19 @@ def test_a_linked_module_gets_smaller(cross: Compiler) -> None:
     assert row["text_bytes"] == code
     found = results(program)
     assert found == results(built(cross, "-O0")[0])
+
+
+def test_a_lock_has_the_module(cross: Compiler) -> None:
+    program, (first,) = built(cross, "-Oz", "-s")
+    found = program.read_bytes()
+    file = cross.directory / "burnish.lock"
+    assert lock.main([str(cross.log), "--directory", str(cross.directory)]) == 0
+    again = Compiler(cross.directory, [*cross.command[:-2], "--lock", str(file)], cross.log)
+    program, rows = built(again, "-Oz", "-s")
+    assert program.read_bytes() == found
+    assert (rows[-1]["trace"], rows[-1]["evaluations"]) == (first["trace"], 0)
+    file.write_text(file.read_text().splitlines()[0])
+    assert built(again, "-Oz", "-s")[1][-1]["reason"] == "burnish.lock does not have it; burnish lock adds it"
 
 
 def test_a_module_with_names_stays(cross: Compiler) -> None:

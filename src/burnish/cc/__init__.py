@@ -33,8 +33,9 @@ only if it is smaller.
     kept              objects of earlier builds, in a SQLite file
     recalling         objects and programs that a build takes from there, and keeps there
     repeating         a trace of an earlier build once more
-    improving         more search for remembered objects, in the background
-    lock              burnish.lock: the trace of each object, for the same objects on every machine
+    improving         more search for remembered objects and programs, in the background
+    improving_step    one such search
+    lock              burnish.lock: the trace of each object and program, for the same on every machine
     copies            functions that several objects define
     processes         clang as a child, signals
     build_log         one line for each object

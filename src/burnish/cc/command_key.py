@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from burnish import __version__
 from burnish.cc.file_budget import DEFAULT
@@ -13,7 +14,8 @@ from burnish.cc.requests import DriverOptions
 
 # Options of a command that do not change its object; those of the first line have a value in the next word.
 _OF_FILES = ("-o", "-MF", "-MT", "-MQ", "-MJ")
-_OF_OUTPUT = re.compile(r"-o.+|-M(?:M?D|P|G)|-M[FTQ].+|-Wp,-M.*|-f(?:no-)?(?:color|caret)-diagnostics.*")
+_OF_OUTPUT = re.compile(r"-o.+|-M(?:M?D|P|G)|-M[FTQ].+|-f(?:no-)?(?:color|caret)-diagnostics.*")
+_FOR_PREPROCESSOR = "-Wp,"  # begins a word with options of the preprocessor; there -MD and -MMD name a file
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Key:
     options: DriverOptions
     cxx: bool = False
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The digest of the command, but for the names of its outputs, and of the options."""
         chosen = replace(
@@ -57,11 +59,15 @@ def digest(*parts: bytes) -> str:
     return found.hexdigest()
 
 
-def _without_outputs(arguments: Sequence[str]) -> list[str]:
+def _without_outputs(arguments: Sequence[str], with_file: Sequence[str] = _OF_FILES) -> list[str]:
     kept, words = [], iter(arguments)
     for word in words:
-        if word in _OF_FILES:
+        if word in with_file:
             next(words, None)
+        elif word.startswith(_FOR_PREPROCESSOR):
+            parts = word.removeprefix(_FOR_PREPROCESSOR).split(",")
+            if left := _without_outputs(parts, (*_OF_FILES, "-MD", "-MMD")):
+                kept.append(_FOR_PREPROCESSOR + ",".join(left))
         elif not _OF_OUTPUT.fullmatch(word):
             kept.append(word)
     return kept

@@ -82,5 +82,5 @@ def saved_once_linked(records: Iterable[Record]) -> int | None:
 def _groups_of(record: Record) -> Mapping[str, int]:
     try:
         return group_bytes(record.output_path.read_bytes())
-    except (OSError, ValueError):  # a program, or deleted
+    except (OSError, ValueError, IndexError):  # a program, or deleted
         return {}

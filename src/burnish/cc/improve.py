@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.cc.foreign import ForeignTrials, in_gnus_place
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.lock import read_lock
+from burnish.cc.lock import locked_trace
 from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
@@ -94,10 +94,16 @@ def _improved(
 def _found(
     build: Build, job: ClangJob, trials: ObjectTrials, request: Request, unsearched: Outcome
 ) -> Outcome:
-    """Return the outcome of an earlier build, of its trace for the changed module, or of a search."""
+    """Return the outcome of a lock, of an earlier build, of its trace for the changed module, or of a search.
+
+    Raises:
+        KeptReference: there is a lock, by which the object is not smaller.
+    """
     trials.objective = request.objective
     if build.options.lock:
-        return _locked(build.options.lock, job, trials, request, unsearched)
+        trace = locked_trace(build.options.lock, build.plan.output_with(job), job.source)
+        trials.repeat(trace, request)
+        return trials.compared(unsearched, request.objective)
     recollection = Recollection.of(build, job, trials.guard.workspace / DEPENDENCIES)
     if not recollection:
         return _searched(trials, request, unsearched)
@@ -114,23 +120,6 @@ def _found(
     with tolerant(recollection.memory):
         return recollection.keep(outcome, trials.module, trials.reference.read_bytes())
     return outcome
-
-
-def _locked(
-    lock: Path, job: ClangJob, trials: ObjectTrials, request: Request, unsearched: Outcome
-) -> Outcome:
-    """Return the outcome of the trace in a lock.
-
-    Raises:
-        KeptReference: the lock has no trace for the object, or the trace makes it no smaller.
-    """
-    trace = read_lock(lock).trace(job.output_path, job.source)
-    if trace is None:
-        raise KeptReference(f"{lock.name} does not have it; burnish lock adds it")
-    if not trace:
-        raise KeptReference("nothing smaller was found")
-    trials.repeat(trace, request)
-    return trials.compared(unsearched, request.objective)
 
 
 def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> ObjectTrials:

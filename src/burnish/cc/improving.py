@@ -1,8 +1,8 @@
-"""More search for the objects that builds remember, in the background; the next build takes what it finds.
+"""More search for what builds remember, in the background; the next build takes what it finds.
 
-The compilation with the least search so far, in units of the compiler's own time for it, is next. A step
-searches as long as all steps before it, and at least FIRST times as long as the compiler takes. It begins
-with the best trace so far, by another seed. A file that was changed since is left to the next build.
+The compilation or link with the least search so far, in units of the compiler's own time for it, is next. A
+step searches as long as all steps before it, and at least FIRST times as long as the compiler takes. It
+begins with the best trace so far, by another seed. A file that was changed since is left to the next build.
 """
 
 from __future__ import annotations
@@ -12,38 +12,22 @@ import heapq
 import multiprocessing
 import os
 import signal
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from burnish.cc.command_key import Key
-from burnish.cc.commands.cc import default_optimizer, parse
-from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import improve, improve_own
-from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.kept import ObjectMemory, Remembered, contents_of
-from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.requests import STACK_LIMIT, Compiled, KeptReference
-from burnish.core.clock import PROCESSORS
-from burnish.core.errors import InputError
+from burnish.cc.improving_step import Improved, step
+from burnish.cc.kept import Remembered
+from burnish.core.errors import CompilerKilled
 
 FIRST, LONGEST = 8.0, 32.0  # the least and the most of a first step, in units of the compiler's time
-CHANGED = "a file that it reads was changed: the next build compiles it"
 NO_GAIN = 4.0  # after a step without a gain, the search so far counts as so many times as long
-
-
-@dataclass(frozen=True)
-class Improved:
-    """The outcome of one step."""
-
-    item: Remembered
-    before: int  # loaded bytes of the object that was remembered
-    after: int
-    reason: str = ""  # why there was no search
+MOST_ENDED = 2  # processes that may end at one file; then it is left out
+REPLACED = 8  # processes that may end, in all, and are replaced
 
 
 @dataclass(order=True)
@@ -52,6 +36,83 @@ class _Turn:
     order: int
     item: Remembered = field(compare=False)
     rounds: int = field(default=1, compare=False)
+    ended: int = field(default=0, compare=False)  # processes that have ended in a step for the item
+
+    def after(self, step: Improved) -> _Turn:
+        """Return the next turn of the item after a step."""
+        multiple = step.after.multiple * (1.0 if step.saved_bytes > 0 else NO_GAIN)
+        return _Turn(multiple, self.order, step.after, self.rounds + 1, self.ended)
+
+
+@dataclass
+class _Worker:
+    """A process for steps, and its current turn."""
+
+    process: SpawnProcess
+    connection: Connection
+    turn: _Turn | None = None
+
+    @classmethod
+    def started(cls, memory: Path, nice: int) -> _Worker:
+        """Start a process."""
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=_work, args=(theirs, memory, nice))
+        process.start()
+        theirs.close()
+        return cls(process, ours)
+
+    def begin(self, turn: _Turn, seconds: float) -> None:
+        """Begin a step; if the process has ended, `finish` finds that."""
+        self.turn = turn
+        with contextlib.suppress(OSError):
+            self.connection.send((turn.item, seconds, turn.rounds))
+
+    def finish(self) -> tuple[_Turn, Improved | None]:
+        """Return the turn and its step, which has ended; None in place of the step if the process ended."""
+        turn, self.turn = self.turn, None
+        assert turn
+        try:
+            return turn, self.connection.recv()
+        except (EOFError, OSError):
+            return turn, None
+
+    def stop(self) -> None:
+        """End the process in the middle of a step."""
+        self.process.kill()
+        self.process.join()
+
+
+@dataclass
+class _Workers:
+    """The processes for steps, of which some may end: killed from outside, or out of memory."""
+
+    memory: Path
+    nice: int
+    say: Callable[[str], None]
+    spare: int  # processes that may still take the place of others
+    running: list[_Worker] = field(default_factory=list)
+
+    def start(self, count: int) -> None:
+        """Start processes."""
+        self.running += [_Worker.started(self.memory, self.nice) for _ in range(count)]
+
+    def replace(self, worker: _Worker, source: str) -> None:
+        """Start a process in the place of one that has ended in a step for a source, and say so."""
+        self.running.remove(worker)
+        worker.process.join()
+        code = worker.process.exitcode or 0
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        instead = min(1, self.spare)
+        self.spare -= instead
+        self.start(instead)
+        goes_on = "another one takes its place" if instead else f"{len(self.running)} go on"
+        self.say(f"burnish improve: a process has ended ({how}) at {source}; {goes_on}")
+
+    def stop(self) -> None:
+        """End all processes."""
+        for worker in self.running:
+            worker.stop()
 
 
 def improve_all(
@@ -61,66 +122,60 @@ def improve_all(
     jobs: int,
     nice: int,
     done: Callable[[Improved], None],
+    say: Callable[[str], None],
 ) -> None:
     """Search for so many seconds of wall time in several processes.
 
     Args:
-        items: The compilations.
+        items: The compilations and links.
         memory: The file that they are from, and that keeps what is found.
         seconds: The time. A search that still runs then is stopped, and its result is lost.
         jobs: The number of processes.
         nice: By how much their priority is lower than this process's (nice(2)).
         done: Called after each step.
+        say: Called with a line about a process that has ended.
+
+    Raises:
+        CompilerKilled: all processes have ended, and REPLACED others in their place, too.
     """
     turns = [_Turn(item.multiple, number, item) for number, item in enumerate(items)]
     heapq.heapify(turns)
     total = sum(turn.item.compilation.compiler_seconds for turn in turns)
     first = min(LONGEST, max(FIRST, seconds * jobs / max(total, 1e-9)))
     end = time.monotonic() + seconds
-    with _workers(min(jobs, len(turns)), memory, nice) as workers:
-        idle, busy = list(workers), dict[Connection, _Turn]()
-        while time.monotonic() < end and (turns or busy):
-            while idle and turns:
-                turn = heapq.heappop(turns)
-                worker = idle.pop()
-                budget = max(first, turn.multiple) * turn.item.compilation.compiler_seconds
-                worker.send((turn.item, budget, turn.rounds))
-                busy[worker] = turn
-            ready = wait(list(busy), max(0.0, end - time.monotonic()))
-            for worker in [worker for worker in busy if worker in ready]:
-                turn = busy.pop(worker)
-                try:
-                    found: Improved = worker.recv()
-                except EOFError:  # killed from outside, or out of memory
-                    done(Improved(turn.item, 0, 0, "its process has ended"))
-                    continue
-                idle.append(worker)
-                done(found)
-                if found.reason:
-                    continue
-                multiple = turn.multiple + max(first, turn.multiple)
-                if found.after >= found.before:
-                    multiple *= NO_GAIN
-                heapq.heappush(turns, _Turn(multiple, turn.order, turn.item, turn.rounds + 1))
-
-
-@contextlib.contextmanager
-def _workers(count: int, memory: Path, nice: int) -> Iterator[list[Connection]]:
-    """Yield the connections to worker processes, which are killed at the end."""
-    spawn = multiprocessing.get_context("spawn")
-    pairs = [spawn.Pipe() for _ in range(count)]
-    started = [spawn.Process(target=_work, args=(theirs, memory, nice)) for _, theirs in pairs]
+    workers = _Workers(memory, nice, say, REPLACED)
     try:
-        for process in started:
-            process.start()
-        for _, theirs in pairs:
-            theirs.close()
-        yield [ours for ours, _ in pairs]
+        workers.start(min(jobs, len(turns)))
+        while (left := end - time.monotonic()) > 0:
+            for worker in workers.running:
+                if turns and not worker.turn:
+                    turn = heapq.heappop(turns)
+                    least = first * turn.item.compilation.compiler_seconds
+                    worker.begin(turn, min(left, max(least, turn.item.effort)))
+            busy = {worker.connection: worker for worker in workers.running if worker.turn}
+            if not busy:
+                break
+            for connection in wait(list(busy), left):
+                worker = busy[connection]  # type: ignore[index]
+                turn, found = worker.finish()
+                if found:
+                    done(found)
+                    if not found.reason:
+                        heapq.heappush(turns, turn.after(found))
+                    continue
+                workers.replace(worker, turn.item.compilation.source)
+                turn = replace(turn, ended=turn.ended + 1)
+                if turn.ended < MOST_ENDED:
+                    heapq.heappush(turns, turn)
+                else:
+                    done(Improved(turn.item, turn.item, f"{MOST_ENDED} processes have ended at it"))
+        if turns and not workers.running:
+            raise CompilerKilled(
+                f"all processes have ended, and {REPLACED} others in their place: something kills them, or"
+                " memory is short. What was found is kept. Try fewer at once: burnish improve --jobs 1"
+            )
     finally:
-        for process in started:
-            if process.pid:
-                process.kill()
-                process.join()
+        workers.stop()
 
 
 def _work(requests: Connection, memory: Path, nice: int) -> None:
@@ -140,53 +195,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def step(item: Remembered, memory: Path, seconds: float, seed: int) -> Improved:
-    """Search once more for one compilation's object, and keep what is found.
-
-    Args:
-        item: The compilation.
-        memory: The file that keeps the object.
-        seconds: The budget, in processor time.
-        seed: Of the search.
-    """
-    before = item.cost
-    try:
-        os.chdir(item.compilation.directory)
-        if contents_of(item.files) != item.contents:
-            return Improved(item, before, before, CHANGED)
-        outcome = _searched(item, memory, seconds, seed)
-    except (OSError, InputError, KeptReference) as error:
-        return Improved(item, before, before, str(error))
-    after = outcome.after.loaded_bytes if outcome.after else before
-    return Improved(item, before, min(before, after))
-
-
-def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outcome:
-    made = item.compilation
-    options, _ = parse(list(made.options))
-    assert options
-    key = Key(made.arguments, options, made.cxx)
-    budget = FileBudget(seconds=seconds)
-    chosen = replace(options, memory=memory, budget=budget, build_seconds=None, seed=options.seed + seed)
-    job = ClangJob(made.command)
-    plan = ClangJobs((job,), "", gnu=made.compiler if made.is_gnu else "")
-    if chosen.stack_limit is None and plan.is_for_another_machine:
-        chosen = replace(chosen, stack_limit=STACK_LIMIT)
-    compiled = Compiled(made.compiler_seconds, PROCESSORS.now(), frozenset(), PROCESSORS)
-    with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
-        reference = Path(folder, "reference.o")
-        known = ObjectMemory(memory).reference(item.key, item.contents)
-        reference.write_bytes(known)
-        build = Build(
-            plan, compiled, chosen, default_optimizer, Path(folder), key, effort=item.effort + seconds
-        )
-        if not plan.is_cross:
-            return improve(build, job, reference, Path(folder))
-        from burnish.cc.cross import own_of  # most builds are for this machine
-
-        own = own_of(job, Path(folder))
-        if own.code != known:
-            raise InputError(CHANGED)
-        return improve_own(build, job, own, Path(folder))

@@ -247,6 +247,10 @@ class ClangJobs:
         later = self.jobs[self.jobs.index(job) + 1 :]
         return next((other for other in later if job.output in other.command), None)
 
+    def output_with(self, job: ClangJob) -> Path:
+        """Return the file that has the job's object at the end: its own output, or the program."""
+        return job.output_path if self.reader(job) is None else self.jobs[-1].output_path
+
 
 def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> ClangJobs | None:
     """Ask clang for its jobs in a directory; None if a plan would not show all that clang does."""

@@ -17,17 +17,20 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from burnish.cc.command_key import digest
 from burnish.cc.outcomes import Outcome, Sizes
-from burnish.cc.requests import DriverOptions, default_memory
+from burnish.cc.requests import DEFAULT_OBJECTIVE, DriverOptions, default_memory
 from burnish.core.errors import InputError
-from burnish.search.memory import TRACES, merge_traces, opened
+from burnish.search.memory import TRACES, connected, expected, merge_traces, opened
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
 DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
+
+_OBJECTIVE = "--objective="
 
 # Another form of these tables needs other names.
 _SCHEMA = """
@@ -43,11 +46,11 @@ CREATE INDEX IF NOT EXISTS by_object ON sources (object);
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compilation that made an object, as it can be searched once more."""
+    """A compilation that made an object, or a link of a whole program, as it can be searched once more."""
 
-    source: str
+    source: str  # of a link, the program
     level: str
-    command: tuple[str, ...]  # of clang -cc1
+    command: tuple[str, ...]  # of clang -cc1, or of the linker
     before: Sizes | None  # of the compiler's object
     compiler: str  # with its version
     is_gnu: bool
@@ -56,6 +59,14 @@ class Compilation:
     arguments: tuple[str, ...]  # of the compiler
     options: tuple[str, ...]  # of burnish
     cxx: bool
+    is_link: bool = False
+    target: str = ""  # of a link, see ClangJobs
+
+    @property
+    def objective(self) -> str:
+        """The objective of the searches."""
+        named = [word.removeprefix(_OBJECTIVE) for word in self.options if word.startswith(_OBJECTIVE)]
+        return named[-1] if named else DEFAULT_OBJECTIVE
 
     @classmethod
     def parse(cls, text: str) -> Compilation:
@@ -75,7 +86,7 @@ class Remembered:
     contents: str  # of the files, as contents_of gives it
     files: tuple[str, ...]
     effort: float  # processor time of searches so far, in seconds
-    cost: int  # bytes of the object, or of the compiler's
+    cost: int  # bytes by the objective: of the object, or of the compiler's
 
     @property
     def multiple(self) -> float:
@@ -111,7 +122,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """The objects in one file; processes may share it."""
+    """The objects in one file; processes may share it.
+
+    The connection is opened at the first use, and serves this process only: a forked one opens its own.
+    """
 
     path: Path
 
@@ -191,26 +205,36 @@ class ObjectMemory:
         """
         if (contents := contents_of(files)) is None:
             return
-        row = (key, contents, json.dumps(files), name, module, json.dumps(asdict(compilation)))
+        known = (key, contents, module, compilation.directory)
         with self._database() as database:
+            last = database.execute(
+                "SELECT key, contents, object, json_extract(compilation, '$.directory') FROM sources"
+                " WHERE name = ? ORDER BY used DESC, rowid DESC LIMIT 1",
+                (name,),
+            ).fetchone()
+            if last == known:
+                return
+            row = (key, contents, json.dumps(files), name, module, json.dumps(asdict(compilation)))
             database.execute(
                 "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*row, zlib.compress(reference, 1), time.time()),
             )
 
     def compilations(self, directory: Path) -> list[Remembered]:
-        """Return the latest compilation of each command that ran at or below a directory."""
+        """Return the latest compilation or link of each command at or below a directory, if it has a size."""
         with self._database() as database:
             rows = database.execute(
                 "SELECT sources.key, contents, files, name, compilation, effort, cost FROM sources"
                 " JOIN objects ON object = objects.key ORDER BY sources.used, sources.rowid"
             ).fetchall()
-        latest: dict[str, Remembered] = {}
+        latest: dict[tuple[str, str], Remembered] = {}
         for key, contents, files, name, text, effort, cost in rows:
             compilation = Compilation.parse(text)
-            if Path(compilation.directory).is_relative_to(directory):
+            if compilation.before and Path(compilation.directory).is_relative_to(directory):
                 read = tuple(json.loads(files))
-                latest[name] = Remembered(compilation, key, contents, read, effort, cost)
+                latest[compilation.directory, name] = Remembered(
+                    compilation, key, contents, read, effort, cost
+                )
         return list(latest.values())
 
     def reference(self, key: str, contents: str) -> bytes:
@@ -238,10 +262,25 @@ class ObjectMemory:
             database.execute("UPDATE objects SET used = ? WHERE key = ?", (now, key))
         return Kept(key, effort, json.loads(found), zlib.decompress(content) if content else None)
 
+    def check(self) -> None:
+        """Raise InputError if the file cannot be written."""
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
+
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        with opened(self.path, _SCHEMA) as database:
+        with expected(self.path), self._connection as database:
             yield database
+
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        return connected(self.path, _SCHEMA)
+
+
+@lru_cache(maxsize=1)
+def memory_in(path: Path) -> ObjectMemory:
+    """Return the memory in a file; all steps of a command share its connection."""
+    return ObjectMemory(path)
 
 
 @dataclass(frozen=True)
@@ -250,7 +289,7 @@ class Contents:
 
     objects: int  # objects and whole programs
     smaller: int  # those of them that are smaller than the compiler's
-    compilations: int
+    compilations: int  # and links
     functions: int  # with traces that searches begin with
     file_bytes: int
 
@@ -307,11 +346,11 @@ def checked(options: DriverOptions) -> DriverOptions:
     for _ in range(2):
         try:
             memory.parent.mkdir(parents=True, exist_ok=True)
-            with opened(memory, _SCHEMA) as database:
-                database.execute("BEGIN IMMEDIATE")
+            memory_in(memory).check()
             return options
         except (InputError, OSError) as error:
             why = str(error)
+            memory_in.cache_clear()
             if not isinstance(error.__cause__, sqlite3.DatabaseError) or isinstance(
                 error.__cause__, sqlite3.OperationalError
             ):  # a full disk, a lock, no permission

@@ -1,7 +1,7 @@
-"""burnish.lock: the trace of each object of a project, so that every machine makes the same objects.
+"""burnish.lock: the trace of each object and program of a project, so that every machine makes the same.
 
-A JSON line with the versions, then one line for each object, sorted by its file. Paths are relative to the
-lock's folder.
+A JSON line with the versions, then one line for each object or program, sorted by its file. Paths are
+relative to the lock's folder.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any
 
 from burnish import __version__
 from burnish.cc.build_log import Record
+from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace
 from burnish.files import write_atomically
 
 NAME = "burnish.lock"
+UNITS, MODULE = "units", "linked module"  # what a linked file has in the place of a source
 AGAIN = "write it again by burnish lock"
 
 
@@ -30,7 +32,7 @@ class Lock:
 
     Attributes:
         folder: The folder that its paths are relative to.
-        traces: By object and source; () if nothing smaller than the compiler's object was found.
+        traces: By output and source; () if nothing smaller than the compiler's was found.
     """
 
     folder: Path
@@ -39,6 +41,25 @@ class Lock:
     def trace(self, output: Path, source: str) -> Trace | None:
         """Return the trace of an object; None if the lock does not have it."""
         return self.traces.get(_names(self.folder, Path.cwd(), output, source))
+
+
+def locked_trace(path: Path, output: Path, source: str) -> Trace:
+    """Return the trace of an object or a program in a lock.
+
+    Args:
+        path: The lock.
+        output: The object or the program.
+        source: Of the object; UNITS for a whole program; MODULE for what binaryen's passes change.
+
+    Raises:
+        KeptReference: the lock does not have it, or nothing smaller was found.
+    """
+    trace = read_lock(path).trace(output, source)
+    if trace is None:
+        raise KeptReference(f"{path.name} does not have it; burnish lock adds it")
+    if not trace:
+        raise KeptReference("nothing smaller was found")
+    return trace
 
 
 @lru_cache(maxsize=4)
@@ -67,11 +88,11 @@ def read_lock(path: Path) -> Lock:
 
 
 def write_lock(path: Path, records: Iterable[Record]) -> int:
-    """Write the lock of some objects; return their number.
+    """Write the lock of some objects and programs; return their number.
 
     Args:
         path: The file, which is replaced.
-        records: The objects' lines of the build log; those that no search was for are left out.
+        records: Their lines of the build log; those that no search was for are left out.
 
     Raises:
         InputError: the file cannot be written.
@@ -80,7 +101,8 @@ def write_lock(path: Path, records: Iterable[Record]) -> int:
     for record in records:
         if record.action == "passed through" or not record.command:
             continue
-        output, source = _names(path.parent, Path(record.directory), Path(record.output), record.source)
+        source = UNITS if record.source.endswith(f" {UNITS}") else record.source
+        output, source = _names(path.parent, Path(record.directory), Path(record.output), source)
         lines.append(json.dumps({"output": output, "source": source, "trace": record.trace}))
     text = "\n".join([json.dumps(_versions()), *sorted(lines)])
     write_atomically(path, f"{text}\n".encode())
@@ -88,7 +110,9 @@ def write_lock(path: Path, records: Iterable[Record]) -> int:
 
 
 def _names(folder: Path, directory: Path, output: Path, source: str) -> tuple[str, str]:
-    return os.path.relpath(directory / output, folder), os.path.relpath(directory / source, folder)
+    if source not in (UNITS, MODULE):
+        source = os.path.relpath(directory / source, folder)
+    return os.path.relpath(directory / output, folder), source
 
 
 def _versions() -> dict[str, str]:

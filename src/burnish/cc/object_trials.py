@@ -67,9 +67,7 @@ class ObjectTrials(Trials):
         best, now = sizes_of(self.better, self.job), sizes_of(made, self.job)
         if not (best and now) or self.objective == "ir-instructions":
             return False
-        if self.objective == "text-bytes":
-            return now.text_bytes > best.text_bytes
-        return now.loaded_bytes > best.loaded_bytes
+        return now.bytes_of(self.objective) > best.bytes_of(self.objective)
 
     def generated(self) -> tuple[Attempt, bytes]:
         """See Trials; if no passes were found, return clang's own module."""

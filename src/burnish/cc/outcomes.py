@@ -36,6 +36,10 @@ class Sizes:
     data_bytes: int  # initialised data that the program may change
     ram_bytes: int = 0  # all data that the program may change
 
+    def bytes_of(self, objective: str | None) -> int:
+        """Return the bytes that an objective counts."""
+        return self.text_bytes if objective == "text-bytes" else self.loaded_bytes
+
     @classmethod
     def of_object(cls, path: Path, job: ClangJob) -> Sizes:
         """Return the sizes of an object of a job, as part of a linked program.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 from burnish.cc.command_key import Key
 from burnish.cc.file_budget import DEFAULT
 from burnish.cc.jobs import ClangJob
-from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
+from burnish.cc.kept import Compilation, Kept, ObjectMemory, memory_in, parse_dependencies
 from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.requests import DriverOptions, default_memory
+from burnish.cc.requests import DriverOptions, KeptReference, default_memory
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace
 from burnish.files import write_atomically
@@ -55,7 +55,7 @@ class Recollection:
         assert options.memory
         key = build.key or Key(job.command, options)
         key = replace(key, arguments=(*key.arguments, job.source))
-        return cls(ObjectMemory(options.memory), key, build, job, dependencies)
+        return cls(memory_in(options.memory), key, build, job, dependencies)
 
     def same_module(self, bitcode: bytes, unsearched: Outcome) -> Outcome | None:
         """Return the outcome of an earlier build for the front end's module; None if it is unknown."""
@@ -132,50 +132,103 @@ class LinkRecollection:
     Attributes:
         memory: The programs of all builds.
         key: Of the command, the linker's own program and the module of its units.
-        effort: The seconds of search that the budget asks for at most.
-        objective: The objective of the build.
+        build: Its build.
+        link: The link.
+        inputs: The files that it reads; () if they are gone when the command has ended.
     """
 
     memory: ObjectMemory
     key: str
-    effort: float
-    objective: str | None
+    build: Build
+    link: Compilation
+    inputs: tuple[str, ...]
 
     @classmethod
-    def of(cls, build: Build, linked: bytes, bitcode: bytes, clang_seconds: float) -> LinkRecollection | None:
+    def of(
+        cls,
+        build: Build,
+        unsearched: Outcome,
+        clang_seconds: float,
+        linked: bytes,
+        bitcode: bytes,
+        inputs: Iterable[Path],
+    ) -> LinkRecollection | None:
         """Return a link's; None if its build remembers no programs.
 
         Args:
             build: The build.
+            unsearched: The outcome so far.
+            clang_seconds: The processor time of clang for the units.
             linked: The linker's own program.
             bitcode: The module of its units, before any pass.
-            clang_seconds: The processor time of clang for the units.
+            inputs: The files that the link reads.
         """
-        options = build.options
-        if not (build.key and options.memory and remembers(options)):
+        options, key, plan = build.options, build.key, build.plan
+        if not (key and options.memory and remembers(options)):
             return None
-        key = build.key.of_module(linked + bitcode)
-        effort = needed(options, clang_seconds)
-        return cls(ObjectMemory(options.memory), key, effort, options.objective)
+        job = plan.jobs[-1]
+        link = Compilation(
+            job.output or "a.out",
+            unsearched.level,
+            job.command,
+            unsearched.before,
+            plan.compiler,
+            bool(plan.gnu),
+            clang_seconds,
+            str(Path.cwd()),
+            key.arguments,
+            key.options.words,
+            key.cxx,
+            is_link=True,
+            target=plan.target,
+        )
+        files = tuple(map(str, inputs)) if len(plan.jobs) == 1 else ()
+        return cls(memory_in(options.memory), key.of_module(linked + bitcode), build, link, files)
+
+    @property
+    def needed(self) -> float:
+        """The seconds of search that the budget asks for at most."""
+        return needed(self.build.options, self.link.compiler_seconds)
 
     def recall(self, unsearched: Outcome, program: Path) -> Outcome | None:
-        """Replace a program by an earlier build's; return the outcome, or None if it is unknown."""
+        """Replace a program by an earlier build's; return the outcome, or None if it is unknown.
+
+        Raises:
+            KeptReference: the program is to be searched once more, and is unknown.
+        """
         with tolerant(self.memory):
             kept = self.memory.same_module(self.key)
-            if kept and kept.effort >= ENOUGH * self.effort:
-                if kept.content is not None:
-                    write_atomically(program, kept.content)
-                return kept.outcome(unsearched)
+            if self.build.effort is not None:
+                if not kept:
+                    raise KeptReference("it is not linked as before: the next build links it")
+            elif kept and kept.effort >= ENOUGH * self.needed:
+                self._keep_link()
+                return _replaced(program, kept, unsearched)
         return None
 
-    def keep(self, outcome: Outcome, program: Path) -> None:
-        """Store an outcome and its program, unless nothing was tried."""
+    def keep(self, outcome: Outcome, program: Path) -> Outcome:
+        """Store an outcome and its program, unless nothing was tried; a smaller one that is known stays."""
         if not (outcome.after or outcome.evaluations):
-            return
+            return outcome
         content = program.read_bytes() if outcome.after else None
-        kept = Kept(self.key, self.effort, _found(outcome), content)
+        effort = self.needed if self.build.effort is None else self.build.effort
+        kept = Kept(self.key, effort, _found(outcome), content)
         with tolerant(self.memory):
-            self.memory.keep(kept, _cost(outcome, self.objective))
+            better = self.memory.keep(kept, _cost(outcome, self.build.options.objective))
+            self._keep_link()
+            if better.content != content:
+                return _replaced(program, better, outcome)
+        return outcome
+
+    def _keep_link(self) -> None:
+        if self.inputs and self.build.key:
+            self.memory.keep_source(self.key, self.build.key.name, self.key, self.inputs, self.link, b"")
+
+
+def _replaced(program: Path, kept: Kept, outcome: Outcome) -> Outcome:
+    if kept.content is not None:
+        write_atomically(program, kept.content)
+    return kept.outcome(outcome)
 
 
 def remembers(options: DriverOptions) -> bool:
@@ -207,7 +260,7 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
     assert options.memory
     start = compiled.clock.now()
     (output,) = compiled.written
-    known = ObjectMemory(options.memory).unchanged(key.of_object(output.read_bytes()))
+    known = memory_in(options.memory).unchanged(key.of_object(output.read_bytes()))
     if not known:
         return None
     kept, found = known
@@ -241,6 +294,4 @@ def _found(outcome: Outcome) -> dict[str, Any]:
 
 def _cost(outcome: Outcome, objective: str | None) -> int:
     sizes = outcome.after or outcome.before
-    if not sizes:
-        return UNKNOWN
-    return sizes.text_bytes if objective == "text-bytes" else sizes.loaded_bytes
+    return sizes.bytes_of(objective) if sizes else UNKNOWN

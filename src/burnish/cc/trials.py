@@ -93,7 +93,7 @@ class Trials(ABC):
         with self.trying():
             if passes:
                 self.take(self.guard.step(passed))
-            if not code:
+            if not code or (passes and not self.best):
                 return
             module, reference = self.generated()
 

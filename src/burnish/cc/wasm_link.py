@@ -10,12 +10,14 @@ from pathlib import Path
 
 from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob
+from burnish.cc.lock import MODULE, locked_trace
 from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes
 from burnish.cc.refusals import SIZE_LEVELS
 from burnish.cc.requests import KeptReference
 from burnish.cc.searching import Found, find
 from burnish.core.errors import BurnishError, MissingTool, install
 from burnish.core.program import Program
+from burnish.core.walk import replay_legal
 from burnish.files import write_atomically
 from burnish.search.problem import Problem
 from burnish.workers.worker import Limits
@@ -40,12 +42,12 @@ def improve_module(build: Build, link: ClangJob, level: str, folder: Path) -> Ou
         return None
     clock, path = build.compiled.clock, link.output_path
     start = clock.now()
-    outcome = Outcome("linked module", level, link.command)
+    outcome = Outcome(MODULE, level, link.command)
     try:
         content = path.read_bytes()
         before = sizes_of(content)
         outcome = replace(outcome, before=before)
-        made, found, reason = _searched(build, path.name, content, folder)
+        made, found, reason = _searched(build, path, content, folder)
         outcome = replace(outcome, evaluations=found.evaluations, crashes=found.crashes, reason=reason)
         if len(made) >= len(content):
             raise KeptReference("nothing smaller was found")
@@ -71,11 +73,13 @@ def sizes_of(content: bytes) -> Sizes:
     return Sizes(len(content), code, code + data, data, memory_bytes(content))
 
 
-def _searched(build: Build, name: str, content: bytes, folder: Path) -> tuple[bytes, Found[bytes], str]:
+def _searched(build: Build, path: Path, content: bytes, folder: Path) -> tuple[bytes, Found[bytes], str]:
     """Return the smallest module that a search finds, or else wasm-opt -Oz's; the search's result; why none.
 
+    With a lock, the module is that of its trace.
+
     Raises:
-        KeptReference: the module has names or debug information, or binaryen's -Oz fails.
+        KeptReference: the module has names or debug information, binaryen fails, or the lock has no trace.
         MissingTool: binaryen or wasmtime is not installed.
     """
     from burnish.tasks.wasm_passes.sections import sections
@@ -84,7 +88,19 @@ def _searched(build: Build, name: str, content: bytes, folder: Path) -> tuple[by
         raise KeptReference("the module has names or debug information, which passes drop; link with -s")
     if not all(map(importlib.util.find_spec, ("icpp_binaryen", "wasmtime"))):
         raise MissingTool(f"binaryen is not installed: {install('wasm')}")
-    program, clock = Program(name, "wasm", content), build.compiled.clock
+    program, clock = Program(path.name, "wasm", content), build.compiled.clock
+    if build.options.lock:
+        trace = locked_trace(build.options.lock, path, MODULE)
+
+        def repeated() -> bytes:
+            from burnish.tasks.wasm_passes import TASK
+
+            session = TASK.open(program)
+            replay_legal(session, trace)
+            return session.object_code()
+
+        made = Guard(folder, LONGEST_SECONDS, LONGEST_SECONDS).step(repeated)
+        return made, Found[bytes](len(made), trace, 0, 0, None), ""
 
     def by_level() -> tuple[bytes, float]:
         from burnish.tasks.wasm_passes import TASK
@@ -97,7 +113,7 @@ def _searched(build: Build, name: str, content: bytes, folder: Path) -> tuple[by
     with build.budget(seconds) as budget:
         if budget is None:
             return by_oz, level, USED_UP
-        request = build.request(name, "Oz", seconds, clock.now(), budget)
+        request = build.request(path.name, "Oz", seconds, clock.now(), budget)
         request = replace(request, code_share=0.0, patience=PATIENCE)
         if request.remembered:
             return by_oz, level, ""

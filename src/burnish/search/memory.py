@@ -163,17 +163,35 @@ def opened(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
     """Yield the database in a file, with the tables of a schema; at the end, commit or undo.
 
     Raises:
+        InputError: see `expected`.
+    """
+    with expected(path), closing(connected(path, schema)) as database, database:
+        yield database
+
+
+def connected(path: Path, schema: str) -> sqlite3.Connection:
+    """Return a connection to the database in a file, with the tables of a schema."""
+    database = sqlite3.connect(path, timeout=PATIENCE_SECONDS)
+    try:
+        database.execute("PRAGMA foreign_keys = ON")
+        database.executescript(schema)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def expected(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors about a file as errors of the user's.
+
+    Raises:
         InputError: the file is not such a database, or cannot be written; its cause is SQLite's error.
     """
     try:
-        with closing(sqlite3.connect(path, timeout=PATIENCE_SECONDS)) as database:
-            database.execute("PRAGMA foreign_keys = ON")
-            database.executescript(schema)
-            with database:
-                yield database
+        yield
     except sqlite3.Error as error:
-        expected = "expected a file that burnish made, or a new one"
-        raise InputError(f"{path}: {error}; {expected}") from error
+        raise InputError(f"{path}: {error}; expected a file that burnish made, or a new one") from error
 
 
 def merge_traces(database: sqlite3.Connection) -> None:

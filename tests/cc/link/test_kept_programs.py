@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from burnish.cc import build_log
 from burnish.cc.build_log import Record
+from burnish.cc.improving_step import step
+from burnish.cc.kept import ObjectMemory
 from tests.cc.link.conftest import FLAGS, Builds, C
 
 
@@ -14,9 +20,16 @@ def linked(builds: Builds, output: str = "program") -> Record:
     return build_log.read(builds.log)[-1]
 
 
-def test_an_unchanged_program_is_not_searched_again(builds: Builds) -> None:
-    builds.options = ("--remember", str(builds.folder / "memory"), "--budget", "2s")
-    builds.cc(*FLAGS, "-c", *C)
+@pytest.fixture
+def remembering(builds: Builds, compiled: Path) -> Builds:
+    """Builds with a memory, and the objects of C."""
+    builds.objects(*C)
+    builds.options = ("--remember", str(builds.folder / "memory"), "--budget", "1s")
+    return builds
+
+
+def test_an_unchanged_program_is_not_searched_again(remembering: Builds) -> None:
+    builds = remembering
     first = linked(builds)
     made = (builds.folder / "program").read_bytes()
     assert first.action == "optimized" and not first.recalled
@@ -27,12 +40,29 @@ def test_an_unchanged_program_is_not_searched_again(builds: Builds) -> None:
     builds.run("./other")
 
 
-def test_a_program_with_a_changed_unit_is_linked_anew(builds: Builds) -> None:
-    builds.options = ("--remember", str(builds.folder / "memory"), "--budget", "2s")
-    builds.cc(*FLAGS, "-c", *C)
+def test_a_program_with_a_changed_unit_is_linked_anew(remembering: Builds) -> None:
+    builds = remembering
     linked(builds)
     source = builds.folder / "sums.c"
     source.write_text(source.read_text() + "\nint unused_by_others(int x) { return x + 3; }\n")
-    builds.cc(*FLAGS, "-c", *C)
+    builds.cc(*FLAGS, "-c", "sums.c")
     again = linked(builds)
     assert again.action == "optimized" and not again.recalled
+
+
+def test_improve_goes_on_with_a_program(remembering: Builds, monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = remembering
+    builds.options = (*builds.options[:2], "--budget", "remembered")  # no search but a stand-in
+    first = linked(builds)
+    memory = ObjectMemory(builds.folder / "memory")
+    (before,) = memory.compilations(builds.folder)
+    assert (before.compilation.source, before.cost) == ("program", first.loaded_bytes)
+    monkeypatch.chdir(builds.folder)
+    found = step(before, memory.path, 1.5, 1)
+    assert not found.reason and memory.compilations(builds.folder) == [found.after]
+    assert found.after.effort == before.effort + 1.5 and found.saved_bytes > 0
+    again = linked(builds)
+    assert again.recalled and again.loaded_bytes == found.after.cost == builds.loaded("program")
+    builds.run("./program")
+    (builds.folder / "sums.o").unlink()
+    assert step(found.after, memory.path, 1.5, 2).reason.startswith("a file that it reads was changed")

@@ -1,4 +1,4 @@
-"""burnish improve: more search for the objects of the last builds; the next build takes what it finds."""
+"""burnish improve: more search for what the last builds made; the next build takes what it finds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 from rich.progress import BarColumn, TextColumn
 
 from burnish.cc.build_summary import change_percent
-from burnish.cc.improving import Improved, improve_all
+from burnish.cc.improving import improve_all
+from burnish.cc.improving_step import Improved
 from burnish.cc.kept import ObjectMemory, Remembered
 from burnish.cc.requests import default_memory
 from burnish.console.command_parser import CommandParser
@@ -21,7 +22,7 @@ from burnish.console.numbers import change_text, duration_text
 from burnish.console.progress import Bars
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, figures, names
-from burnish.core.errors import InputError
+from burnish.core.errors import CompilerKilled, InputError
 
 LEAST_PRIORITY = 19  # of a process: nice(2)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -32,6 +33,7 @@ def main(arguments: list[str]) -> int:
 
     Raises:
         InputError: an option is wrong, or no build has compiled anything here.
+        CompilerKilled: all processes have ended; see improve_all.
     """
     options = _parser().parse(arguments)
     seconds = _seconds(options.time)
@@ -46,6 +48,7 @@ def main(arguments: list[str]) -> int:
     if not items:
         raise InputError(f"{memory}: no object that was built at or below {directory}")
     steps: list[Improved] = []
+    killed: CompilerKilled | None = None
     try:
         with _Line(seconds) as line:
 
@@ -53,19 +56,23 @@ def main(arguments: list[str]) -> int:
                 steps.append(step)
                 line(step)
 
-            improve_all(items, memory, seconds, options.jobs, options.nice, done)
+            improve_all(items, memory, seconds, options.jobs, options.nice, done, line.say)
     except KeyboardInterrupt:
         sys.stderr.write("burnish improve: stopped; what was found is kept\n")
+    except CompilerKilled as error:
+        killed = error
     found = ObjectMemory(memory).compilations(directory)  # also of the step that was stopped
     _show(items, found, steps, directory, form_of(options))
+    if killed:
+        raise killed
     return 0
 
 
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish improve",
-        description="Search on for the objects that builds with burnish cc and c++ remember. The next build "
-        "takes what is found: make clean && make. It can be stopped at any time.",
+        description="Search on for objects and whole programs that builds with burnish cc and c++ remember. "
+        "The next build takes what is found: make clean && make. It can be stopped at any time.",
     )
     parser.add_argument(
         "--for", dest="time", default="10m", metavar="TIME", help="30s, 10m (default), 1h: wall time"
@@ -106,15 +113,17 @@ class _Line(Bars):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(BarColumn(20), TextColumn("{task.description}", markup=False))
-        self._seconds, self._saved, self._count = seconds, 0, 0
+        self._seconds, self._count = seconds, 0
+        self._saved = Counter[str]()  # bytes, by objective
         self._bar = self._bars.add_task("searching", total=seconds)
 
     def __call__(self, step: Improved) -> None:
         """Show that a step has ended."""
-        self._saved += step.before - step.after
+        self._saved[step.before.compilation.objective] += step.saved_bytes
         self._count += 1
         now = time.monotonic() - self._start
-        text = f"{self._count} searches, {self._saved:,} bytes saved"
+        saved = " and ".join(f"{size:,} {_words(name)}" for name, size in sorted(self._saved.items()))
+        text = f"{self._count} searches, {saved} saved"
         left = f", {duration_text(max(0.0, self._seconds - now))} left"
         self._bars.update(self._bar, completed=now, description=text + left)
         self._log(text + left)
@@ -127,24 +136,36 @@ def _show(
     directory: Path,
     form: TableForm,
 ) -> None:
-    """Print the objects that became smaller, and the sums over all; `found` is what is remembered now."""
-    columns = (names("source"), *figures("compiler", "before", "now", "change"))
-    table = TextTable(columns)
+    """Print the objects that became smaller, and the sums for each objective; `found` is remembered now."""
     now = {item.key: item.cost for item in items} | {item.key: item.cost for item in found}
-    sums = [0, 0, 0]
-    for item in sorted(items, key=lambda item: item.compilation.source):
-        made = item.compilation
-        sizes = made.before.loaded_bytes if made.before else item.cost, item.cost, now[item.key]
-        sums = [total + size for total, size in zip(sums, sizes, strict=True)]
-        if sizes[2] < sizes[1]:
-            source = os.path.relpath(Path(made.directory, made.source), directory)
-            table.add(
-                source, *(f"{size:,}" for size in sizes), change_text(change_percent(sizes[1], sizes[2]))
-            )
-    table.end_section()
-    count = f"{len(items)} file{'' if len(items) == 1 else 's'}"
-    table.add_total(count, *(f"{size:,}" for size in sums), change_text(change_percent(sums[1], sums[2])))
-    form.show(table)
+    objectives = sorted({item.compilation.objective for item in items})
+    tables = []
+    for objective in objectives:
+        columns = (names("source"), *figures("compiler", "before", "now", "change"))
+        table = TextTable(columns, title=_words(objective) if len(objectives) > 1 else "")
+        tables.append(table)
+        of_objective = [item for item in items if item.compilation.objective == objective]
+        sums = [0, 0, 0]
+        for item in sorted(of_objective, key=lambda item: item.compilation.source):
+            made = item.compilation
+            assert made.before  # see ObjectMemory.compilations
+            sizes = made.before.bytes_of(objective), item.cost, now[item.key]
+            sums = [total + size for total, size in zip(sums, sizes, strict=True)]
+            if sizes[2] < sizes[1]:
+                source = os.path.relpath(Path(made.directory, made.source), directory)
+                table.add(source, *_cells(sizes))
+        table.end_section()
+        count = f"{len(of_objective)} file{'' if len(of_objective) == 1 else 's'}"
+        table.add_total(count, *_cells(sums))
+    form.show(*tables)
     reasons = Counter(step.reason for step in steps if step.reason)
     for reason, number in reasons.most_common():
         form.note(f"{number:4} {reason}")
+
+
+def _cells(sizes: Sequence[int]) -> list[str]:
+    return [*(f"{size:,}" for size in sizes), change_text(change_percent(sizes[1], sizes[2]))]
+
+
+def _words(objective: str) -> str:
+    return objective.replace("-", " ")

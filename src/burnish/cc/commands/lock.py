@@ -1,4 +1,4 @@
-"""burnish lock: a file with what was found for the objects of a project, for the same objects everywhere."""
+"""burnish lock: a file with what was found for a project, for the same objects and programs everywhere."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def main(arguments: list[str]) -> int:
     if not (count := write_lock(output, records)):
         output.unlink()
         raise InputError(f"{log}: no object at or below {directory} was searched; build it first")
-    objects = "object" if count == 1 else "objects"
-    print(f'{output}: {count} {objects}; CC="burnish-cc --lock {output}" makes the same ones')
+    objects = "object or program" if count == 1 else "objects and programs"
+    print(f'{output}: {count} {objects}; CC="burnish-cc --lock {output}" makes the same')
     return 0
 
 
@@ -34,7 +34,7 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish lock",
         description="Write what the last builds with burnish cc and c++ found to a file. With --lock FILE, "
-        "the compilers search nothing and make the same objects on every machine.",
+        "the compilers search nothing and make the same objects and programs on every machine.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"

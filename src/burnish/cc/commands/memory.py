@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
         return 0
     print(f"{memory}: {found.file_bytes:,} bytes")
     print(f"{found.objects:8,} objects and programs, {found.smaller:,} smaller than the compiler's")
-    print(f"{found.compilations:8,} compilations")
+    print(f"{found.compilations:8,} compilations and links")
     print(f"{found.functions:8,} functions with traces that searches begin with")
     return 0
 

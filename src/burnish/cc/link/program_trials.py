@@ -9,6 +9,7 @@ from burnish import _native
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.link.merging import Merged, replaced
 from burnish.cc.linked import read_linked
+from burnish.cc.lock import UNITS, locked_trace
 from burnish.cc.outcomes import USED_UP, Outcome, Sizes, level_of_passes
 from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request
 from burnish.cc.trials import Trials
@@ -40,10 +41,29 @@ class ProgramTrials(Trials):
     def run(self, outcome: Outcome) -> Outcome:
         """Try the level's passes, attributes of functions, a search of passes and of code; write the best.
 
+        With a lock, try its trace in the place of all after the level's passes.
+
         Raises:
-            KeptReference: the best program does not link a second time.
+            KeptReference: the best program does not link a second time, or the lock has no trace for it.
         """
+        options, job = self.build.options, self.merged.job
+        trace = locked_trace(options.lock, job.output, UNITS) if options.lock else ()
         level = self.try_level()
+        if trace:
+            self.repeat(trace, Request(self.name, level_of_passes(self.merged.level), options))
+        else:
+            self.search(level)
+        reason = self.reasons[-1] if self.reasons else ""
+        outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
+        if not (self.best and self.program):
+            return replace(outcome, reason=reason or "nothing smaller was found")
+        if job.has_side_files:
+            self.relink(self.program, side_files=True)
+        write_atomically(job.output, self.program.read_bytes())
+        return replace(outcome, action="optimized", after=self.after, trace=self.best.trace)
+
+    def search(self, level: Sizes | None) -> None:
+        """Try attributes of functions, then a search of passes and of code; `level` is as for `request`."""
         with self.build.budget(self.merged.clang_seconds) as budget:
             if budget is None:
                 self.reasons.append(USED_UP)
@@ -55,15 +75,6 @@ class ProgramTrials(Trials):
                     self.try_passes(passes)
                 if code and self.best and not self.is_late(code, TRIALS_OF_SHORT_CODE):
                     self.try_code(replace(code, short_code=self.is_late(code, TRIALS_OF_CODE)))
-        reason = self.reasons[-1] if self.reasons else ""
-        outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
-        if not (self.best and self.program):
-            return replace(outcome, reason=reason or "nothing smaller was found")
-        job = self.merged.job
-        if job.has_side_files:
-            self.relink(self.program, side_files=True)
-        write_atomically(job.output, self.program.read_bytes())
-        return replace(outcome, action="optimized", after=self.after, trace=self.best.trace)
 
     def request(self, budget: FileBudget, level: Sizes | None) -> Request:
         """Return the request to the search.
@@ -220,9 +231,8 @@ class ProgramTrials(Trials):
         limit = self.build.options.ram_limit
         if limit is not None and sizes.ram_bytes > limit * before.ram_bytes:
             return False
-        if self.build.options.objective == "text-bytes":
-            return sizes.text_bytes < best.text_bytes
-        return sizes.loaded_bytes < best.loaded_bytes
+        objective = self.build.options.objective
+        return sizes.bytes_of(objective) < best.bytes_of(objective)
 
 
 def object_of(path: Path) -> Path:

@@ -14,6 +14,7 @@ from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.foreign import ForeignProgramTrials
 from burnish.cc.link.gnu_link import GnuLink
+from burnish.cc.link.inputs import input_paths
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import Merged, merge
 from burnish.cc.link.program_trials import ProgramTrials
@@ -36,7 +37,7 @@ def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
     plan, written = build.plan, build.compiled.written
     refused, began = False, build.compiled.ended
     for job in plan.compilations:
-        output = job.output_path if plan.reader(job) is None else plan.jobs[-1].output_path
+        output = plan.output_with(job)
         if output not in written:
             continue
         if why := build.refusal(job):
@@ -120,20 +121,37 @@ def _improve(build: Build, job: LinkJob, outcome: Outcome, before: Sizes) -> Out
     return replace(outcome, seconds=clock.now() - start)
 
 
+def improve_again(build: Build) -> Outcome:
+    """Link a program that the memory has once more, and search on for a smaller one.
+
+    Raises:
+        KeptReference, BurnishError, OSError: it does not link, or gives another program than before.
+    """
+    (job,) = build.plan.jobs
+    linker = GnuLink.of(job.command) if build.plan.gnu else LinkJob(job.command)
+    program = build.workspace / "linked" / linker.output.name
+    program.parent.mkdir()
+    again = linker.changed({}, program)
+    again.run(build.guard().step_seconds)
+    before = Sizes.of_linked(read_linked(program))
+    merged = merge(build, again)
+    outcome = Outcome(_source(len(merged.units)), merged.level, job.command, before=before)
+    return _found(merged, outcome, before)
+
+
 def _found(merged: Merged, unsearched: Outcome, before: Sizes) -> Outcome:
     """Return the outcome of an earlier build for the same units, or of a search."""
     build, job = merged.build, merged.job
     recollection = None
     if not job.has_side_files:
-        linked = job.output.read_bytes()
-        recollection = LinkRecollection.of(build, linked, merged.bitcode, merged.clang_seconds)
+        linked, inputs = job.output.read_bytes(), [path for _, path in input_paths(job.command)]
+        content = linked, merged.bitcode, inputs
+        recollection = LinkRecollection.of(build, unsearched, merged.clang_seconds, *content)
     if recollection and (known := recollection.recall(unsearched, job.output)):
         return known
     trials = ForeignProgramTrials if build.is_foreign else ProgramTrials
     outcome = trials(merged, before).run(unsearched)
-    if recollection:
-        recollection.keep(outcome, job.output)
-    return outcome
+    return recollection.keep(outcome, job.output) if recollection else outcome
 
 
 def _source(units: int) -> str:
