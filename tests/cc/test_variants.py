@@ -16,8 +16,8 @@ from burnish.cc.foreign import after_level
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import in_groups
 from burnish.cc.repeating import split_code
-from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request
-from burnish.cc.variants import Start, vary
+from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request, Start
+from burnish.cc.variants import repeated, vary
 from burnish.core.trace import split_entry
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
@@ -100,9 +100,7 @@ def test_what_is_known_of_functions_is_tried_first(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     start, _ = start_of(tmp_path / "behave.c", tmp_path)
     first = vary(start, short("behave.c", memory=memory))
-    (tmp_path / "copied.c").write_text(
-        (tmp_path / "behave.c").read_text() + "int more = 1;"
-    )
+    (tmp_path / "copied.c").write_text((tmp_path / "behave.c").read_text() + "int more = 1;")
     again, _ = start_of(tmp_path / "copied.c", tmp_path)
     remembered = short("copied.c", memory=memory, budget=FileBudget(remembered=True))
     found = vary(again, remembered)
@@ -110,6 +108,21 @@ def test_what_is_known_of_functions_is_tried_first(tmp_path: Path) -> None:
     assert found.evaluations <= 2
     with pytest.raises(KeptReference, match="no remembered result makes it smaller"):
         vary(again, asking(remembered, memory=tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_trace_makes_the_same_object_again(tmp_path: Path, checks: bool) -> None:
+    start, _ = start_of(DATA / "behave.c", tmp_path)
+    found = vary(start, short("behave.c"))
+    again = repeated(start, short("behave.c"), ("gone: sink", *found.trace, "gone: order(0)"), checks=checks)
+    assert (again.trace, again.code) == (found.trace, found.code)
+    assert start.own
+    other = replace(start, own=start.own + b"more")
+    if checks:
+        with pytest.raises(LeftToClang, match="burnish's writes another object"):
+            repeated(other, short("behave.c"), found.trace, checks=True)
+    else:
+        assert repeated(other, short("behave.c"), found.trace, checks=False).code == found.code
 
 
 @pytest.mark.parametrize("option", ["-g", "-ffunction-sections"])

@@ -112,7 +112,7 @@ def _found(
             return recollection.keep(known, trials.module, trials.reference.read_bytes())
     outcome = unsearched
     if build.effort is None and (previous := recollection.previous()):
-        trials.repeat(previous, request)
+        trials.repeat(previous, request, checks=False)
         with contextlib.suppress(KeptReference):
             outcome = trials.compared(unsearched, request.objective)
     if not outcome.better:

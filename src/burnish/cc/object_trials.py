@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from burnish.cc.copies import change_of_groups, group_bytes
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Outcome, Sizes, sizes_of
-from burnish.cc.repeating import split_code
-from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Optimizer, Request
+from burnish.cc.repeating import BEGIN, split_code
+from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Optimizer, Request, Start
 from burnish.cc.trials import Trials
+from burnish.core.trace import Trace, of_sites
 
 Symbol = tuple[str, bool, int]
 """A symbol that other objects may rely on: its name, whether it is weak, and its visibility."""
@@ -38,17 +40,40 @@ class ObjectTrials(Trials):
 
     def try_variants(self, request: Request) -> bool:
         """Take the attempt of a short search; return False if burnish's back end does not make the object."""
-        made = (self.command, self.finished, self.own, self.level, self.level_bitcode)
-        forked = request.forked()
+        start, forked = self._start(), request.forked()
 
         def vary() -> Attempt:
             from burnish.cc import variants  # loads LLVM, so only in this process
 
-            return variants.vary(variants.Start(self.module, *made), forked)
+            return variants.vary(start, forked)
 
+        return self._taken(lambda: self._searched(vary))
+
+    def repeat(self, trace: Trace, request: Request, *, checks: bool = True) -> None:
+        """See Trials; passes and code in one step where burnish's back end makes the object.
+
+        Without `checks`, an earlier build has found that it does.
+        """
+        start = self._start()
+
+        def repeated() -> Attempt:
+            from burnish.cc import variants
+
+            return variants.repeated(start, request, trace, checks=checks)
+
+        known = BEGIN in trace and not of_sites(trace[:1])  # not those that begin with answers to the inliner
+        if not (known and self._taken(lambda: self.guard.step(repeated))):
+            super().repeat(trace, request)
+
+    def _start(self) -> Start:
+        known = self.own, self.level, self.level_bitcode
+        return Start(self.module, self.command, self.finished, *known)
+
+    def _taken(self, made: Callable[[], Attempt]) -> bool:
+        """Take an attempt; return False if code generation is left to clang."""
         with self.trying():
             try:
-                self.take(self._searched(vary))
+                self.take(made())
             except LeftToClang:
                 return False
         return True

@@ -166,6 +166,18 @@ class Attempt:
     emitted: Emitted | None = None  # of the bitcode; None: burnish's back end has not made it
 
 
+@dataclass(frozen=True)
+class Start:
+    """A module before any pass, and what is known of it after the level's own passes."""
+
+    bitcode: bytes = field(repr=False)
+    command: tuple[str, ...]  # of clang -cc1, with the options of code generation
+    finished: Callable[[Attempt], Attempt]  # see burnish.cc.trials.Trials
+    own: bytes | None = field(default=None, repr=False)  # the object after the level's passes
+    level: Attempt | None = field(default=None, repr=False)  # the module after them, with its object
+    level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finished`
+
+
 # Takes the front end's bitcode, before any pass; may raise KeptReference.
 Optimizer = Callable[[bytes, Request], Attempt]
 

@@ -82,7 +82,7 @@ class Trials(ABC):
             found = self._searched(decide)
             self.take(replace(found, trace=(*module.trace, *found.trace)))
 
-    def repeat(self, trace: Trace, request: Request) -> None:
+    def repeat(self, trace: Trace, request: Request, *, checks: bool = True) -> None:
         """Take the result of an earlier trace, without a search; entries that do not apply are skipped."""
         passes, code = split_code(trace)
 

@@ -7,26 +7,27 @@ burnish.tasks.llvm_passes_and_codegen.short_search.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 from burnish import _native
 from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END
-from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request
+from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.searching import MOST, NOTHING, keep, objective_of
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, StagedSession
+from burnish.core.trace import Trace
+from burnish.core.walk import replay_legal
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
-from burnish.llvm.modules.origin import Options, ReferenceSizes
+from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.search.memory import Memory
 from burnish.tasks.llvm_codegen import TASK as CODEGEN
-from burnish.tasks.llvm_codegen.generations import Generations
+from burnish.tasks.llvm_codegen.generations import GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
@@ -34,18 +35,6 @@ from burnish.tasks.llvm_passes_and_codegen.short_search import code_of, short_se
 from burnish.tasks.llvm_passes_and_codegen.variants import variants_for
 
 LEAST_VARIANTS, LEAST_OF_SECONDS = 1, 2  # a multiple limits all that burnish does, seconds only the search
-
-
-@dataclass(frozen=True)
-class Start:
-    """A module before any pass, and what is known of it after the level's own passes."""
-
-    bitcode: bytes = field(repr=False)
-    command: tuple[str, ...]  # of clang -cc1, with the options of code generation
-    finished: Callable[[Attempt], Attempt]  # see Trials
-    own: bytes | None = field(default=None, repr=False)  # the object after the level's passes
-    level: Attempt | None = field(default=None, repr=False)  # the module after them, with its object
-    level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finished`
 
 
 def vary(start: Start, request: Request) -> Attempt:
@@ -56,20 +45,17 @@ def vary(start: Start, request: Request) -> Attempt:
         KeptReference: nothing smaller was found.
         BurnishError: the module cannot be read, or LLVM fails.
     """
-    program = Program(PurePath(request.name).name, LANGUAGE, start.bitcode)
-    objective, options = objective_of(request), Options(level=request.level)
-    first = open_session(program, options, start.level_bitcode)
+    objective, first = objective_of(request), _opened(start, request)
     memory, remembered = None, []
     if request.options.memory:
-        memory = Memory(request.options.memory, TASK, without_debug_info(program), objective)
+        program = without_debug_info(first.origin.program)
+        memory = Memory(request.options.memory, TASK, program, objective)
         traces, own = memory.look_up(first)[:MOST], first.origin.reference or ()
         remembered = [trace[len(own) :] for trace in traces if trace[: len(own)] == own]
     if request.remembered and not remembered:
         raise KeptReference(NOTHING)
-    session = _after_level(first, start)
-    stock = code_of(session).stock()
-    if start.own is not None and stock.code != start.own:
-        raise LeftToClang(ANOTHER_OBJECT)
+    session = _staged(first, start)
+    stock = _level_code(session, first.origin, start)
 
     def seconds_left() -> float:
         return math.inf if request.until is None else request.until - request.clock.now()
@@ -90,12 +76,50 @@ def vary(start: Start, request: Request) -> Attempt:
     return Attempt(bitcode, trace, found.evaluations, calls, found.crashes, code=code.object_code())
 
 
-def _after_level(first: ModuleSession, start: Start) -> StagedSession:
-    """Return the session after the level's own passes.
+def repeated(start: Start, request: Request, trace: Trace, *, checks: bool) -> Attempt:
+    """Return the attempt of an earlier trace; entries that do not apply any more are skipped.
+
+    With `checks`, burnish's back end must make clang's object of the level's own passes, as in a search.
+    Without, an earlier build has checked that for the same options.
 
     Raises:
-        LeftToClang: burnish's back end does not take the options of the command.
-        BurnishError: LLVM fails.
+        LeftToClang, BurnishError: see `vary`.
+    """
+    first = _opened(start, request)
+    session = _staged(first, start)
+    if checks:
+        _level_code(_staged(_opened(start, request), start), first.origin, start)
+    replay_legal(session, trace)
+    code = code_of(session)
+    code.opened.verify()
+    return Attempt(code.opened.module.bitcode(), tuple(session.trace), 0, code=code.object_code())
+
+
+def _opened(start: Start, request: Request) -> ModuleSession:
+    """Return the session before any pass."""
+    program = Program(PurePath(request.name).name, LANGUAGE, start.bitcode)
+    return open_session(program, Options(level=request.level), start.level_bitcode)
+
+
+def _level_code(session: StagedSession, origin: Origin, start: Start) -> GeneratedCode:
+    """Run the level's own passes; return the code after them, which is the reference of limits.
+
+    Raises:
+        LeftToClang: it is another object than clang's.
+    """
+    session.replay(origin.reference or ())
+    code = code_of(session).stock()
+    if start.own is not None and code.code != start.own:
+        raise LeftToClang(ANOTHER_OBJECT)
+    origin.reference_calls = code.call_costs
+    return code
+
+
+def _staged(first: ModuleSession, start: Start) -> StagedSession:
+    """Return a session of passes, then of code generation with the options of the command.
+
+    Raises:
+        LeftToClang: burnish's back end does not take them.
     """
     back_end, origin = back_end_of(ClangJob(start.command)), first.origin
     if back_end is None:
@@ -117,7 +141,4 @@ def _after_level(first: ModuleSession, start: Start) -> StagedSession:
             generations.know(start.level.emitted.code, start.level.emitted.calls)
         return CodegenSession(generations)
 
-    session = StagedSession(TASK.actions, (Stage(CODEGEN, code_generation),), first)
-    session.replay(origin.reference or ())
-    origin.reference_calls = code_of(session).stock().call_costs
-    return session
+    return StagedSession(TASK.actions, (Stage(CODEGEN, code_generation),), first)
