@@ -17,9 +17,9 @@ import pytest
 
 from burnish.cc.commands.launch import find_launcher
 from burnish.llvm.toolchain import find_tool
+from tests.cc.served import OPTIMIZERS, run
 
 DATA = Path(__file__).parent / "project"
-OPTIMIZERS = Path(__file__).parent / "optimizers.py"
 
 
 @dataclass
@@ -34,9 +34,7 @@ class Compiler:
         return self.run([*self.command, *arguments], stdin)
 
     def run(self, command: Sequence[str], stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            command, cwd=self.directory, input=stdin, capture_output=True, check=False, timeout=60
-        )
+        return run(command, self.directory, stdin, seconds=60)
 
     def optimize(self, *arguments: str) -> None:
         """Compile, and check that the first object is smaller than clang's."""
