@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,14 @@ def make_drop_in(directory: Path, optimizer: str, language: str = "cc", *options
     log = directory.with_suffix(".jsonl")
     command = [sys.executable, str(OPTIMIZERS), optimizer, language, "--report", str(log), *options]
     return Compiler(directory, command, log=log)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def servers_folder() -> Iterator[None]:
+    """Give the launchers' servers a folder of their own: the user's are not of this code."""
+    with tempfile.TemporaryDirectory(prefix="burnish-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`burnish cc` with a stand-in for its search, in processes forked from one that has imported burnish.
+"""Commands of burnish, and of `burnish cc` with a stand-in, in processes forked from one with all imports.
 
 The start of Python and its imports take 0.4 s of processor time, the rest of most commands less.
 """
@@ -24,8 +24,8 @@ MOST_BYTES = 1 << 17  # of a request: its words and the environment
 def run(
     command: Sequence[str], folder: Path, stdin: bytes = b"", seconds: float = 120
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command and capture its output; of OPTIMIZERS in a forked process, any other in a new one."""
-    if list(command[:2]) != [sys.executable, str(OPTIMIZERS)]:
+    """Run a command and capture its output; OPTIMIZERS and burnish run in forked processes."""
+    if command[0] != sys.executable or command[1] not in (str(OPTIMIZERS), "-m"):
         return subprocess.run(
             command, cwd=folder, input=stdin, capture_output=True, check=False, timeout=seconds
         )
@@ -60,7 +60,11 @@ def serve(descriptor: int) -> None:
     """Run a command for each request, one after the other."""
     import burnish.cc.improve
     import burnish.cc.link.foreign
-    import burnish.cc.rust_trials  # noqa: F401
+    import burnish.cc.machine_code
+    import burnish.cc.optimizer
+    import burnish.cc.rust_trials
+    import burnish.cli
+    import burnish.policies.sequence_values
     from tests.cc import optimizers
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -85,4 +89,8 @@ def serve(descriptor: int) -> None:
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(variables)
-        sys.exit(optimizers.main(sys.argv[1:]))
+        if sys.argv[0] == str(OPTIMIZERS):
+            sys.exit(optimizers.main(sys.argv[1:]))
+        assert sys.argv[:2] == ["-m", "burnish.cli"]
+        sys.argv[:2] = [f"{burnish.cli.__path__[0]}/__main__.py"]
+        sys.exit(burnish.cli.main())

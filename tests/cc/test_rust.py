@@ -29,7 +29,7 @@ CRATES = Path(__file__).parent / "crates"
 RUSTC, CARGO = shutil.which("rustc"), shutil.which("cargo")
 with_rustc = pytest.mark.skipif(not RUSTC, reason="rustc is not installed: apt-get install rustc")
 FOR_SIZE = ("-C", "opt-level=z", "-C", "embed-bitcode=no", "-C", "metadata=1")
-SEARCH = ("--alone", "--budget", "3evaluations", "--code-generation", "clang")
+SEARCH = ("--budget", "3evaluations", "--code-generation", "clang")
 UNITS = "-Ccodegen-units=2"
 
 

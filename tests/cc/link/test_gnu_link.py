@@ -41,7 +41,7 @@ class Project:
     compiled: Path | None = None  # a folder with the objects of these sources
 
     def cc(self, *words: str) -> None:
-        own = ("--whole-program", "--alone", "--budget", "4 evaluations", "--report", f"{self.folder}/log")
+        own = ("--whole-program", "--budget", "4 evaluations", "--report", f"{self.folder}/log")
         self.run(find_launcher("burnish-cc"), *own, self.compiler, *self.flags, *words)
 
     def gcc(self, *words: str) -> None:
@@ -172,7 +172,7 @@ def test_objects_of_a_command_that_compiles_and_links(project: Project) -> None:
     (project.folder / "absent.s").write_text(".globl absent\nabsent: ret\n")
     words = ("main.c", "asked.c", "part.c", "library.c", "absent.s", *held_back)
     project.gcc(*words, "-o", "theirs")
-    log = ("--report", f"{project.folder}/log", "--budget", "4 evaluations", "--alone")
+    log = ("--report", f"{project.folder}/log", "--budget", "4 evaluations")
     project.run(find_launcher("burnish-cc"), *log, HOST, *FLAGS, *words, "-oours")
     rows = {row["source"]: row for row in project.records()}
     assert rows.keys() == {"main.c", "asked.c", "part.c", "library.c"}
@@ -195,7 +195,7 @@ def test_several_languages_are_left_to_the_compiler(project: Project) -> None:
 
 def test_a_command_with_an_error_is_the_compilers(project: Project) -> None:
     (project.folder / "broken.c").write_text("int main(void) { return missing(; }\n")
-    own = ("--report", f"{project.folder}/log", "--alone", HOST)
+    own = ("--report", f"{project.folder}/log", HOST)
     commands = [("part.c", "broken.c", "-o", "ours"), ("part.c", "library.c", "-o", "ours")]
     for words in commands:
         done = [
