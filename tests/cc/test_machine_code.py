@@ -123,7 +123,8 @@ def test_a_budget_is_divided() -> None:
 def test_short_budgets_have_few_code_generations(tmp_path: Path, option: str) -> None:
     compiler = make_drop_in(tmp_path / "project", "fail", "cc", *SEARCHED, "--budget", "3.2x")
     shutil.copy(DATA / "behave.c", compiler.directory)
-    assert compiler("-Oz", option, "-c", "behave.c").returncode == 0
+    words = [*compiler.command, "-Oz", option, "-c", "behave.c"]
+    subprocess.run(words, cwd=compiler.directory, check=True)  # with Python's start, which counts
     (record,) = compiler.records()
     assert (record["action"], record["reason"]) == ("optimized", "")
     passes, code = split_code(tuple(record["trace"]))
