@@ -22,7 +22,8 @@ from burnish.cc.linked import read_linked
 from burnish.cc.object_trials import offered_symbols
 from burnish.cc.rust import links_in, loaded_bytes
 from burnish.cc.rustc import REFUSED, RustCommand
-from tests.cc.conftest import OPTIMIZERS, copied_launcher, write_script
+from tests.cc.conftest import copied_launcher, write_script
+from tests.cc.served import OPTIMIZERS
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
 CRATES = Path(__file__).parent / "crates"
