@@ -202,8 +202,8 @@ def _values(costs: dict[str, float], sites: list[str], otherwise: float) -> Floa
     return np.array([costs.get(site, otherwise) for site in sites])
 
 
-def programs_of(folder: Path, count: int, most: int) -> list[Program]:
-    """Return programs of the train split with up to `most` instructions, few of each project."""
+def programs_of(folder: Path, count: int, most: int, of_project: int = OF_A_PROJECT) -> list[Program]:
+    """Return programs of the train split with up to `most` instructions, at most so many of each project."""
     corpus = open_corpus(folder).split("train")
     fitting = corpus.where(lambda row: 150 <= row.instructions <= most).shuffled(1)
     counts: Counter[str] = Counter()
@@ -211,7 +211,7 @@ def programs_of(folder: Path, count: int, most: int) -> list[Program]:
     for program in fitting:
         project = program.name.partition("/")[0]
         counts[project] += 1
-        if counts[project] <= OF_A_PROJECT:
+        if counts[project] <= of_project:
             chosen.append(program)
         if len(chosen) == count:
             break

@@ -2,6 +2,7 @@
 
     python benchmarks/firmware.py [--budget 2s] [--largest 3] [--machines cortex-m4 rv32imc]
                                   [--libraries PATTERN ...] [--jobs 2] [--sources FOLDER] [--out FOLDER]
+    python benchmarks/firmware.py --table [--out FOLDER]    # the tables of rows that are there
 
 Sources are Debian's (by apt, on Debian or Ubuntu), and so are the compilers and C libraries:
 gcc-arm-none-eabi, gcc-riscv64-unknown-elf, picolibc-arm-none-eabi, picolibc-riscv64-unknown-elf,
@@ -28,7 +29,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from kit.kept import keep
+from kit.kept import keep, show
 from shipped.debian import fetch_archive, unpack
 
 from burnish import _native
@@ -50,6 +51,7 @@ MACHINES = {
     "aarch64": ("aarch64-linux-gnu-gcc",),
     "wasm32": ("burnish-cc", "--target=wasm32-wasi", "--sysroot=/usr", "-Oz"),
 }
+OVER = ("over clang -Oz", "over clang -Oz, mean")
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware")
+    parser.add_argument("--table", action="store_true", help="print the tables of the rows in --out")
     options = parser.parse_args()
+    if options.table:
+        show(options.out / "rows.jsonl", table)
+        return
     keep(rows(options), options.out, table)
 
 
@@ -173,44 +179,72 @@ def loaded(path: Path) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the tables, as Markdown: totals of each library, and changes to gcc -Os and to clang -Oz."""
-    return "\n\n".join(
-        _table(machine, [row for row in rows if row["machine"] == machine and row["clang"]])
+    """Return the tables, as Markdown: all machines, then for each machine the totals of its libraries.
+
+    Changes are from gcc -Os, or from clang -Oz if there is no GCC. Files that clang rejects are left out.
+    """
+    machines = {
+        machine: [row for row in rows if row["machine"] == machine and row["clang"]]
         for machine in dict.fromkeys(row["machine"] for row in rows)
-    )
+    }
+    heads = ("machine", "files", "gcc -Os", "clang -Oz", "burnish cc", *OVER, "smaller files")
+    lines = [heading(heads)]
+    for machine, group in machines.items():
+        base, others = ways(group)
+        changes = " | ".join(f"{change(group, way, base):+.1%}" for way in others)
+        totals = f"{'' if base == 'gcc' else '| '}{total(group, base):,} | {changes}"
+        over = f"{change(group, 'burnish', 'clang'):+.1%} | {mean(group, 'burnish', 'clang'):+.1%}"
+        lines.append(f"| {machine} | {len(group)} | {totals} | {over} | {smaller(group)} |")
+    tables = ["\n".join(lines), *(of_machine(machine, group) for machine, group in machines.items())]
+    return "\n\n".join(tables).replace("%", " %")
 
 
-def _table(machine: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    base = "gcc" if rows[0]["gcc"] else "clang"
-    others = [way for way in ("clang", "burnish") if way != base]
+def of_machine(machine: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a machine's table: totals of each library."""
+    base, others = ways(rows)
     heads = {"gcc": "gcc -Os", "clang": "clang -Oz", "burnish": "burnish cc"}
-    columns = [
-        machine,
-        "files",
-        heads[base],
-        *(heads[way] for way in others),
-        "over clang -Oz",
-        "smaller files",
+    over = OVER[:1] if base == "gcc" else ()
+    lines = [
+        heading((machine, "files", heads[base], *(heads[way] for way in others), *over, "smaller files"))
     ]
-    groups = {
+    compared = [(way, base) for way in others] + [("burnish", "clang") for _ in over]
+    libraries = {
         name: [row for row in rows if row["library"] == name]
         for name in dict.fromkeys(row["library"] for row in rows)
     }
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for name, group in [*groups.items(), ("all", rows)]:
-        total = {way: sum(row[way] for row in group) for way in (base, *others)}
-        changes = [f"{total[way] / total[base] - 1:+.1%}" for way in others]
-        changes.append(f"{total['burnish'] / total['clang'] - 1:+.1%}")
-        smaller = sum(row["burnish"] < row[base] for row in group)
-        lines.append(f"| {name} | {len(group)} | {total[base]:,} | {' | '.join(changes)} | {smaller} |")
-
-    def mean(way: str, base: str) -> str:
-        logs = [math.log(row[way] / row[base]) for row in rows]
-        return f"{math.exp(math.fsum(logs) / len(logs)) - 1:+.1%}"
-
-    means = [*(mean(way, base) for way in others), mean("burnish", "clang")]
-    lines.append(f"| geometric mean | | | {' | '.join(means)} | |")
+    for name, group in [*libraries.items(), ("all", rows)]:
+        changes = " | ".join(f"{change(group, *pair):+.1%}" for pair in compared)
+        lines.append(f"| {name} | {len(group)} | {total(group, base):,} | {changes} | {smaller(group)} |")
+    means = " | ".join(f"{mean(rows, *pair):+.1%}" for pair in compared)
+    lines.append(f"| geometric mean | | | {means} | |")
     return "\n".join(lines)
+
+
+def heading(columns: Sequence[str]) -> str:
+    return f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
+
+
+def ways(rows: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    """Return the compiler that a machine's other columns are compared with, and these columns."""
+    return ("gcc", ("clang", "burnish")) if rows[0]["gcc"] else ("clang", ("burnish",))
+
+
+def total(rows: Sequence[Mapping[str, Any]], way: str) -> int:
+    return sum(row[way] for row in rows)
+
+
+def change(rows: Sequence[Mapping[str, Any]], way: str, base: str) -> float:
+    """Return the change of the total: -0.1 is 10 % smaller."""
+    return total(rows, way) / total(rows, base) - 1
+
+
+def mean(rows: Sequence[Mapping[str, Any]], way: str, base: str) -> float:
+    """Return the geometric mean of the files' changes."""
+    return math.exp(math.fsum(math.log(row[way] / row[base]) for row in rows) / len(rows)) - 1
+
+
+def smaller(rows: Sequence[Mapping[str, Any]]) -> int:
+    return sum(row["burnish"] < row[ways(rows)[0]] for row in rows)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ A variant is some passes after those of -Oz, and decisions on code generation. E
 functions of programs of the train split. Its gain at a function is the mean of what it saves with unwind
 tables and without. It counts if the function is expected to be slower by no more than --slowdown. Each round
 keeps the variants with the largest joint gain, where each function takes its best one, and adds variations of
-them. At the end, actions that a variant does not need are removed from it.
+them. At the end, actions that a variant does not need are removed from it, and the variants to keep are chosen
+on more programs.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ LEAST_BYTES = 24  # size above which a function is considered
 BATCH = 24  # new variants in a round
 TRIES = 50  # for each of them
 PARENTS = 16
+CROSSED = 75  # in the last choice, which is on more programs: most variants gain less there
 MOST_PASSES = 6  # of a variant: each costs time
 NEEDED = 0.997  # share of the joint gain that must remain when actions are removed
 LEAST_WORTH = 0.0002  # the least prior gain of an action, also of unknown ones
@@ -224,6 +226,14 @@ def shortened(measured: Measured, variants: list[Trace]) -> list[Trace]:
     return list(dict.fromkeys(variants))
 
 
+def crossed(variants: Sequence[Trace], seed: int) -> list[Trace]:
+    """Return the variants, and some with the passes of one and the decisions of another."""
+    parts = [apart(variant) for variant in variants]
+    others = [joined(passes, decisions) for passes, _ in parts for _, decisions in parts]
+    drawn = np.random.default_rng(seed).permutation(len(others))[:CROSSED]
+    return [*dict.fromkeys([*variants, *(others[number] for number in drawn)])]
+
+
 def _together(measured: Measured, variants: list[Trace]) -> float:
     return float(measured.gains(variants).max(axis=0).sum())
 
@@ -249,11 +259,16 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=70)
     parser.add_argument("--most", type=int, default=4000, help="instructions of a program")
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--final", type=int, default=240, help="programs of the last choice")
     parser.add_argument("--size", type=int, default=12, help="variants that are kept")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+
+    def chosen_from(count: int) -> list[Program]:
+        return programs_of(options.folder or default_folder(), count, options.most, count)
+
     programs = programs_of(options.folder or default_folder(), options.programs, options.most)
     machine = machine_of(code_of(TASK.open(programs[0])).opened.module.triple)
     passes = single_passes(Measured(programs[:OF_SINGLES], options.slowdown, options.jobs), programs)
@@ -261,8 +276,10 @@ def main() -> None:
     print({text: round(100 * passes[text], 2) for text in best}, file=sys.stderr)
     measured = Measured(programs, options.slowdown, options.jobs)
     found = evolve(measured, _first(machine, passes), Variations(passes, machine, options.seed), options)
-    variants = shortened(measured, found)
-    rows, _ = greedy_cover(measured.gains(variants), len(variants))
+    variants = crossed([*shortened(measured, found[: options.size]), *variants_of(machine)], options.seed)
+    measured = Measured(chosen_from(options.final), options.slowdown, options.jobs)
+    rows, added = greedy_cover(measured.gains(variants), options.size)
+    print([f"{100 * gain:.2f}" for gain in np.cumsum(added)], file=sys.stderr)
     json.dump({machine: [variants[row] for row in rows]}, sys.stdout, indent=1)
     print()
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,9 @@ import pytest
 from burnish.cc.commands.launch import find_launcher
 from burnish.llvm.toolchain import find_tool
 from tests.cc.remembering import Builds
+from tests.cc.served import OPTIMIZERS, run
 
 DATA = Path(__file__).parent / "project"
-OPTIMIZERS = Path(__file__).parent / "optimizers.py"
 
 
 @dataclass
@@ -35,9 +36,7 @@ class Compiler:
         return self.run([*self.command, *arguments], stdin)
 
     def run(self, command: Sequence[str], stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            command, cwd=self.directory, input=stdin, capture_output=True, check=False, timeout=60
-        )
+        return run(command, self.directory, stdin, seconds=60)
 
     def optimize(self, *arguments: str) -> None:
         """Compile, and check that the first object is smaller than clang's."""
@@ -92,6 +91,14 @@ def make_drop_in(directory: Path, optimizer: str, language: str = "cc", *options
     log = directory.with_suffix(".jsonl")
     command = [sys.executable, str(OPTIMIZERS), optimizer, language, "--report", str(log), *options]
     return Compiler(directory, command, log=log)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def servers_folder() -> Iterator[None]:
+    """Give the launchers' servers a folder of their own: the user's are not of this code."""
+    with tempfile.TemporaryDirectory(prefix="burnish-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest.fixture

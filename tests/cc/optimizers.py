@@ -112,10 +112,15 @@ def sleep(bitcode: bytes, request: Request) -> Attempt:
     return shrink(bitcode, request)
 
 
-if __name__ == "__main__":
-    name, language, *arguments = sys.argv[1:]
+def main(words: list[str]) -> int:
+    """Run `burnish cc` with one of the stand-ins."""
+    name, language, *arguments = words
     # what these find is all that is found, and another one found something else for the same file
     arguments = ["--code-generation", "clang", "--remember", "none", *arguments]
     if language == "rustc":
-        sys.exit(rustc.main(arguments, optimizer=globals()[name]))
-    sys.exit(cc.main(arguments, cxx=language == "c++", optimizer=globals()[name]))
+        return rustc.main(arguments, optimizer=globals()[name])
+    return cc.main(arguments, cxx=language == "c++", optimizer=globals()[name])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

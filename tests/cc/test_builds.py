@@ -53,7 +53,7 @@ class Folder:
     @property
     def launcher(self) -> list[str]:
         """burnish-cc with its options."""
-        log = ("--report", f"{self.path}/log", "--alone")
+        log = ("--report", f"{self.path}/log")
         return [find_launcher("burnish-cc"), *log, "--budget", "2evaluations"]
 
     def run(self, *command: str) -> str:

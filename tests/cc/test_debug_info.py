@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from burnish import _native
 from burnish.cc import optimizer
+from burnish.cc.commands.launch import find_launcher
 from burnish.cc.requests import Attempt, KeptReference, Request
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
@@ -33,7 +33,7 @@ from tests.cc.requests import request_of
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
 
-CC = (sys.executable, "-m", "burnish.cli", "cc", "--alone", "--budget", "40 evaluations")
+CC = (find_launcher("burnish-cc"), "--budget", "40 evaluations")
 SHOWN = 0.8  # of the lines that clang -Oz shows: what is merged with another line shows that, or none
 SOURCE = "extern int next(int);\nvolatile int kept;\n" + "".join(
     f"""\

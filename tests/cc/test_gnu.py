@@ -93,7 +93,7 @@ class Project:
 
     def run(self, *words: str, name: str = "burnish-cc") -> subprocess.CompletedProcess[str]:
         variables = {**os.environ, "PATH": f"{self.folder / 'tools'}:{os.environ['PATH']}"}
-        command = [name, "--report", str(self.log), "--budget", "30 evaluations", "--alone", *words]
+        command = [name, "--report", str(self.log), "--budget", "30 evaluations", *words]
         command[0] = find_launcher("burnish-cc") if name == "burnish-cc" else str(self.folder / name)
         return subprocess.run(
             command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False

@@ -22,14 +22,15 @@ from burnish.cc.linked import read_linked
 from burnish.cc.object_trials import offered_symbols
 from burnish.cc.rust import links_in, loaded_bytes
 from burnish.cc.rustc import REFUSED, RustCommand
-from tests.cc.conftest import OPTIMIZERS, copied_launcher, write_script
+from tests.cc.conftest import copied_launcher, write_script
+from tests.cc.served import OPTIMIZERS
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
 CRATES = Path(__file__).parent / "crates"
 RUSTC, CARGO = shutil.which("rustc"), shutil.which("cargo")
 with_rustc = pytest.mark.skipif(not RUSTC, reason="rustc is not installed: apt-get install rustc")
 FOR_SIZE = ("-C", "opt-level=z", "-C", "embed-bitcode=no", "-C", "metadata=1")
-SEARCH = ("--alone", "--budget", "3evaluations", "--code-generation", "clang")
+SEARCH = ("--budget", "3evaluations", "--code-generation", "clang")
 UNITS = "-Ccodegen-units=2"
 
 

@@ -119,13 +119,13 @@ def too_small(text_bytes: int | None, *, program: bool = False) -> str | None:
 
 def table() -> str:
     """Return the refused options and the reasons as a table in Markdown, for the documentation."""
-    rows = [(f"`{option}`" for option in options) for options in REFUSED.values()]
-    lines = [f"| {', '.join(options)} | {why} |" for options, why in zip(rows, REFUSED, strict=True)]
+    rows = {why: ", ".join(f"`{option}`" for option in options) for why, options in REFUSED.items()}
+    program = "; at -Os and -Oz, `-flto` means a [whole program](whole_programs.md)"
+    lines = [f"| {row} | {why}{program if 'link-time' in why else ''} |" for why, row in rows.items()]
     known = ", ".join(f"`{option}`" for option in CODE_GENERATION)
     lines.append(f"| `-mllvm OPTION`, but for {known} | {NOT_CODE_GENERATION} |")
-    vectorizers = ", ".join(f"`{option}`" for option in dict.fromkeys(_VECTORIZE.values()))
-    lines.append(f"| {vectorizers} | burnish's passes may vectorize |")
     lines += [
+        "| `-fno-vectorize`, `-fno-slp-vectorize` | burnish's passes may vectorize |",
         "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |",
         "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |",
         f"| assembly | {ASSEMBLY} |",

@@ -259,7 +259,7 @@ def _reap(children: dict[int, int]) -> None:
 
 def is_preloaded(module: str) -> bool:
     """Return whether a fork server imports a module that the requesting process has imported."""
-    known = any(module == known or module.startswith(f"{known}.") for known in KNOWN)
+    known = module.startswith(KNOWN) and any(f"{module}.".startswith(f"{known}.") for known in KNOWN)
     return known and not WITH_TORCH.intersection(module.split("."))
 
 

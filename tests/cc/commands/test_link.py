@@ -14,15 +14,16 @@ import pytest
 
 from burnish.cli import main
 from burnish.llvm.toolchain import find_tool
+from tests.cc.served import run
 
 PROJECT = Path(__file__).parents[1] / "link" / "project"
 
 
 def burnish(folder: Path, *words: str) -> str:
     command = [sys.executable, "-m", "burnish.cli", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = run(command, folder)
     assert not done.returncode, done.stderr
-    return done.stdout
+    return done.stdout.decode()
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_objects_sources_and_bitcode(project: Path) -> None:
-    burnish(project, "cc", "--alone", "--whole-program", "-Oz", "-c", "main.c", "find.c")
+    burnish(project, "cc", "--whole-program", "-Oz", "-c", "main.c", "find.c")
     bitcode = ["-Oz", "-c", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "twice.c", "-o", "twice.bc"]
     subprocess.run([find_tool("clang"), *bitcode], cwd=project, check=True)
     inputs = ("main.o", "find.o", "sums.c", "twice.bc")
@@ -49,7 +50,7 @@ def test_objects_sources_and_bitcode(project: Path) -> None:
 def test_beside_clangs_own_link_time_optimization(project: Path) -> None:
     """It says what clang -flto makes of it, byte for byte."""
     names = ("main", "find", "sums", "twice")
-    burnish(project, "cc", "--alone", "--whole-program", "-Oz", "-c", *(f"{name}.c" for name in names))
+    burnish(project, "cc", "--whole-program", "-Oz", "-c", *(f"{name}.c" for name in names))
     words = [*(f"{name}.o" for name in names), "-o", "program", "-s"]
     printed = burnish(
         project, "link", "--format", "csv", "--against-lto", "--alone", "--budget", "2 evaluations", *words

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,9 @@ import pytest
 
 from burnish.cc.linked import read_linked
 from burnish.llvm.toolchain import find_tool
+from tests.cc.served import OPTIMIZERS, run
 
 PROJECT = Path(__file__).parent / "project"
-OPTIMIZERS = Path(__file__).parents[1] / "optimizers.py"
 C = ("main.c", "find.c", "sums.c", "twice.c")
 CXX = ("shapes.cpp", "square.cpp", "circle.cpp", "twice.c")
 FLAGS = ("-Oz", "-ffunction-sections", "-fdata-sections")
@@ -44,11 +43,9 @@ class Builds:
 
     def run(self, *command: str) -> str:
         """Run a command in the folder and return what it prints."""
-        done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120
-        )
-        assert not done.returncode, done.stderr
-        return done.stdout
+        done = run(command, self.folder)
+        assert not done.returncode, done.stderr.decode()
+        return done.stdout.decode()
 
     def objects(self, *sources: str, flags: tuple[str, ...] = FLAGS) -> list[str]:
         """Compile the sources by `burnish cc --whole-program` and return the objects."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cc.link.conftest import FLAGS, OPTIMIZERS, Builds, C
+from tests.cc.link.conftest import FLAGS, Builds, C
+from tests.cc.served import OPTIMIZERS
 from tests.waiting import MOST_SECONDS, wait_until
 
 

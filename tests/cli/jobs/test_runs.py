@@ -193,7 +193,7 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
 ) -> None:
     files = ["src/a.c", "sub/a.c", "sub/deep/b.c", "sub/deep/c.cpp"]
     with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, 60, int(jobs))
+        interrupt(patch, 30, int(jobs))
         words = ["-o", "out", "--result", "r.jsonl", "--quiet", "--jobs", jobs, "--objective", "text-bytes"]
         assert optimize(*files, *words, budget="100000") == 130
     shown, error = capsys.readouterr()
