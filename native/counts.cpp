@@ -1,0 +1,128 @@
+#include "counts.h"
+
+#include "levels.h"
+#include "passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/LazyCallGraph.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Instrumentation/PGOForceFunctionAttrs.h"
+
+#include <utility>
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+constexpr StringLiteral MARK = "burnish.profile", SETTLED = "burnish.settled";
+constexpr StringLiteral COUNTERS = "counters", SAMPLES = "samples";
+
+PGOOptions options_for(const ProfileUse &use) {
+  auto action = use.kind == ProfileKind::counters ? PGOOptions::IRUse : PGOOptions::SampleUse;
+  return {use.path,
+          "",
+          "",
+          "",
+          action,
+          PGOOptions::NoCSAction,
+          PGOOptions::ColdFuncOpt::Default,
+          /*DebugInfoForProfiling=*/use.discriminators};
+}
+
+// Sets LLVM's global option for the lifetime of the object.
+class Inference {
+public:
+  explicit Inference(bool on) {
+    auto &known = cl::getRegisteredOptions();
+    if (auto found = known.find("sample-profile-use-profi"); found != known.end())
+      option = static_cast<cl::opt<bool> *>(found->second);
+    if (option)
+      before = std::exchange(static_cast<bool &>(option->getValue()), on);
+  }
+  Inference(const Inference &) = delete;
+  Inference &operator=(const Inference &) = delete;
+  ~Inference() {
+    if (option)
+      option->setValue(before);
+  }
+
+private:
+  cl::opt<bool> *option = nullptr;
+  bool before = false;
+};
+
+} // namespace
+
+StringRef counting_pass(ProfileKind kind) {
+  return kind == ProfileKind::counters ? "PGOInstrumentationUse" : "SampleProfileLoaderPass";
+}
+
+PGOOptions rest_of(ProfileKind kind) { return options_for({kind, "read"}); }
+
+std::optional<ProfileKind> counted_profile(const llvm::Module &module) {
+  const NamedMDNode *mark = module.getNamedMetadata(MARK);
+  if (!mark || !mark->getNumOperands())
+    return std::nullopt;
+  const auto *kind = dyn_cast<MDString>(mark->getOperand(0)->getOperand(0));
+  return kind && kind->getString() == SAMPLES ? ProfileKind::samples : ProfileKind::counters;
+}
+
+std::unique_ptr<Module> with_counts(const Module &module, const std::string &level, const ProfileUse &use) {
+  auto copy = module.clone();
+  LLVMContext &context = copy->ir().getContext();
+  StringRef kind = use.kind == ProfileKind::counters ? COUNTERS : SAMPLES;
+  copy->ir().getOrInsertNamedMetadata(MARK)->addOperand(MDNode::get(context, MDString::get(context, kind)));
+  std::string counted;
+  Inference inference(use.infers);
+  Prepare keep = [&](ModuleAnalysisManager &, PassInstrumentationCallbacks &callbacks) {
+    callbacks.registerShouldRunOptionalPassCallback([&](StringRef, Any) { return counted.empty(); });
+    callbacks.registerAfterPassCallback([&](StringRef pass, Any ir, const PreservedAnalyses &) {
+      const auto **found = any_cast<const llvm::Module *>(&ir);
+      if (pass != counting_pass(use.kind) || !found || !counted.empty())
+        return;
+      raw_string_ostream stream(counted);
+      WriteBitcodeToFile(**found, stream, /*ShouldPreserveUseListOrder=*/true);
+    });
+  };
+  run_passes(*copy, clang_pipeline(copy->find_target(), parse_level(level), -1, options_for(use)), level, keep);
+  if (counted.empty())
+    throw FatalError("clang's pipeline at -" + level + " does not read the profile");
+  return std::make_unique<Module>(counted, module.ir().getModuleIdentifier());
+}
+
+std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level) {
+  auto small = module.clone();
+  ModulePassManager shrink;
+  shrink.addPass(PGOForceFunctionAttrsPass(PGOOptions::ColdFuncOpt::MinSize));
+  run_passes(*small, std::move(shrink), level, {});
+  if (none_of(small->ir(), [](const Function &one) { return one.hasMinSize() && !one.isDeclaration(); }))
+    return nullptr;
+  run_pipeline(*small, "clang<" + level + ">", level, nullptr);
+  for (Function &function : small->ir())
+    if (!function.isDeclaration() && !function.hasMinSize())
+      function.addFnAttr(SETTLED);
+  small->ir().getOrInsertNamedMetadata(SETTLED);
+  small->changed();
+  return small->clone(); // with managers of its own, which skip settled functions
+}
+
+bool has_settled_functions(const llvm::Module &module) { return module.getNamedMetadata(SETTLED); }
+
+bool may_change(StringRef pass, const Any &part) {
+  auto is_settled = [](const Function &function) { return function.hasFnAttribute(SETTLED); };
+  if (const auto *const *function = any_cast<const Function *>(&part))
+    return !is_settled(**function);
+  if (const auto *const *loop = any_cast<const Loop *>(&part))
+    return !is_settled(*(*loop)->getHeader()->getParent());
+  if (const auto *const *component = any_cast<const LazyCallGraph::SCC *>(&part))
+    return none_of(**component, [&](const LazyCallGraph::Node &node) { return is_settled(node.getFunction()); });
+  return pass == "GlobalDCEPass" || pass == "ConstantMergePass";
+}
+
+} // namespace burnish
