@@ -1,0 +1,81 @@
+"""Trials with a profile; at levels for speed: cold functions for size, all others as clang makes them.
+
+At these levels clang's pipeline runs with cold functions marked for size, as with -mllvm
+-pgo-cold-func-opt=minsize. After it, all other functions are settled (native/counts.h): searches change only
+the cold ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from burnish.cc.isolation import Guard
+from burnish.cc.jobs import ClangJob
+from burnish.cc.object_trials import ObjectTrials
+from burnish.cc.outcomes import Build, level_of_passes
+from burnish.cc.profiles import SPEED_LEVELS, Profile
+from burnish.cc.requests import Attempt, KeptReference, Request
+from burnish.core.trace import Trace
+
+MOST_SLOWDOWN = 1.005  # of the counted executions: below what a comparison of run times can show
+
+
+class ColdTrials(ObjectTrials):
+    """Trials for one object: first cold functions for size, then a search of passes for them."""
+
+    def try_passes(self, request: Request) -> None:
+        """See Trials; the first attempt is the module before any search."""
+        self._take_first(request)
+        super().try_passes(request)
+
+    def try_code(self, request: Request) -> None:
+        """Leave code generation to clang: decisions would be for all functions."""
+
+    def repeat(self, trace: Trace, request: Request) -> None:
+        """See Trials."""
+        self._take_first(request)
+        super().repeat(trace, request)
+
+    def _take_first(self, request: Request) -> None:
+        first = Attempt(self.module, (f"clang<{request.level}>",), 0)
+        with self.trying():
+            self.take(self.guard.step(lambda: self.finished(first)))
+
+
+def profiled_trials(
+    build: Build, job: ClangJob, profile: Profile, front: Path, reference: Path, guard: Guard
+) -> ObjectTrials:
+    """Return trials for the front end's module with the counts of a profile.
+
+    Raises:
+        KeptReference: the profile cannot be read. At a level for speed: see small_cold_functions.
+    """
+    level = level_of_passes(job.level)
+    module = guard.step(lambda: profile.counted(front.read_bytes(), level))
+    if job.level not in SPEED_LEVELS or build.options.objective is not None:
+        return ObjectTrials(module, job, reference, build.optimizer, guard)
+    small = guard.step(lambda: small_cold_functions(module, level))
+    return ColdTrials(small, job, reference, build.optimizer, guard)
+
+
+def small_cold_functions(counted: bytes, level: str) -> bytes:
+    """Return a module with counts after clang's pipeline with cold functions for size; loads LLVM.
+
+    Raises:
+        KeptReference: no function is cold, or by the profile the executed code would be slower.
+    """
+    from burnish import _native
+    from burnish.llvm.modules.module import emit_described
+    from burnish.llvm.modules.objectives import slowdown, slowdowns
+    from burnish.llvm.modules.origin import CallCosts
+
+    module = _native.Module(counted, "program")
+    small = module.with_small_cold_functions(level)
+    if small is None:
+        raise KeptReference("by the profile no function is cold")
+    module.run(f"clang<{level}>", level)
+    reference, now = (CallCosts.of(emit_described(one, level, "")) for one in (module, small))
+    ratio = slowdown(slowdowns(now, reference), now)
+    if ratio > MOST_SLOWDOWN:
+        raise KeptReference(f"with small cold functions the counted code takes {ratio - 1:.1%} longer")
+    return small.bitcode()
