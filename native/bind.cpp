@@ -247,7 +247,7 @@ NB_MODULE(_native, m) {
             return burnish::with_counts(module, level, {kind, path, discriminators, infers});
           },
           "level"_a, "path"_a, "samples"_a = false, "discriminators"_a = false, "infers"_a = false, Without())
-      .def("with_small_cold_functions", &burnish::with_small_cold_functions, "level"_a, Without())
+      .def("with_small_cold_functions", &burnish::with_small_cold_functions, "level"_a, "seldom"_a = false, Without())
       .def_prop_ro("has_settled_functions",
                    [](const Module &module) { return burnish::has_settled_functions(module.ir()); })
       .def("instruction_count", &burnish::instruction_count)

@@ -4,12 +4,15 @@
 #include "passes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LazyCallGraph.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ProfileSummary.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Instrumentation/PGOForceFunctionAttrs.h"
 
@@ -34,6 +37,32 @@ PGOOptions options_for(const ProfileUse &use) {
           PGOOptions::ColdFuncOpt::Default,
           /*DebugInfoForProfiling=*/use.discriminators};
 }
+
+constexpr uint64_t SELDOM = 10000; // a hundred functions as often as this one are 1 % of the counts
+
+// Marks functions for size whose blocks have few of the profile's counts.
+struct Seldom : RequiredPassInfoMixin<Seldom> {
+  PreservedAnalyses run(llvm::Module &module, ModuleAnalysisManager &analyses) {
+    auto *summary = module.getProfileSummary(/*IsCS=*/false);
+    std::unique_ptr<ProfileSummary> counts(summary ? ProfileSummary::getFromMD(summary) : nullptr);
+    if (!counts)
+      return PreservedAnalyses::all();
+    auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
+    for (Function &function : module) {
+      if (function.isDeclaration() || function.hasOptNone() || !function.getEntryCount())
+        continue;
+      auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(function);
+      uint64_t sum = 0;
+      for (const BasicBlock &block : function)
+        sum = SaturatingAdd(sum, frequencies.getBlockProfileCount(&block).value_or(0));
+      if (sum <= counts->getTotalCount() / SELDOM) {
+        function.removeFnAttr(Attribute::OptimizeForSize);
+        function.addFnAttr(Attribute::MinSize);
+      }
+    }
+    return PreservedAnalyses::none();
+  }
+};
 
 // Sets LLVM's global option for the lifetime of the object.
 class Inference {
@@ -96,10 +125,12 @@ std::unique_ptr<Module> with_counts(const Module &module, const std::string &lev
   return std::make_unique<Module>(counted, module.ir().getModuleIdentifier());
 }
 
-std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level) {
+std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level, bool seldom) {
   auto small = module.clone();
   ModulePassManager shrink;
   shrink.addPass(PGOForceFunctionAttrsPass(PGOOptions::ColdFuncOpt::MinSize));
+  if (seldom)
+    shrink.addPass(Seldom());
   run_passes(*small, std::move(shrink), level, {});
   if (none_of(small->ir(), [](const Function &one) { return one.hasMinSize() && !one.isDeclaration(); }))
     return nullptr;

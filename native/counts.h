@@ -40,9 +40,10 @@ llvm::StringRef counting_pass(ProfileKind kind);
 llvm::PGOOptions rest_of(ProfileKind kind);
 
 // Returns the module after clang's pipeline at a level for speed, in which cold functions were optimized for size:
-// those that LLVM's ProfileSummaryInfo calls cold, as clang does with -mllvm -pgo-cold-func-opt=minsize. All other
-// functions are settled: no later pass changes them. `module` is of `with_counts`. Null if no function is cold.
-std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level);
+// those that LLVM's ProfileSummaryInfo calls cold, as clang does with -mllvm -pgo-cold-func-opt=minsize, and with
+// `seldom` those whose blocks have at most a ten-thousandth of all counts of the profile. All other functions are
+// settled: no later pass changes them. `module` is of `with_counts`. Null if no function is cold.
+std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level, bool seldom);
 
 // Returns whether some functions of a module are settled.
 bool has_settled_functions(const llvm::Module &module);

@@ -61,21 +61,32 @@ def profiled_trials(
 def small_cold_functions(counted: bytes, level: str) -> bytes:
     """Return a module with counts after clang's pipeline with cold functions for size; loads LLVM.
 
+    Seldom executed functions are for size, too, unless that makes the object no smaller: the pipeline may inline
+    more calls of small functions into hot ones.
+
     Raises:
         KeptReference: no function is cold, or by the profile the executed code would be slower.
     """
     from burnish import _native
-    from burnish.llvm.modules.module import emit_described
+    from burnish.llvm.modules.module import emit_described, object_sizes
     from burnish.llvm.modules.objectives import slowdown, slowdowns
     from burnish.llvm.modules.origin import CallCosts
 
     module = _native.Module(counted, "program")
-    small = module.with_small_cold_functions(level)
-    if small is None:
-        raise KeptReference("by the profile no function is cold")
-    module.run(f"clang<{level}>", level)
-    reference, now = (CallCosts.of(emit_described(one, level, "")) for one in (module, small))
-    ratio = slowdown(slowdowns(now, reference), now)
-    if ratio > MOST_SLOWDOWN:
-        raise KeptReference(f"with small cold functions the counted code takes {ratio - 1:.1%} longer")
-    return small.bitcode()
+    clangs = module.clone()
+    clangs.run(f"clang<{level}>", level)
+    made = emit_described(clangs, level, "")
+    most, reference = object_sizes(made.object, clangs).loaded_bytes, CallCosts.of(made)
+    why = "by the profile no function is cold"
+    for seldom in (True, False):
+        small = module.with_small_cold_functions(level, seldom)
+        if small is None:
+            break
+        made = emit_described(small, level, "")
+        now = CallCosts.of(made)
+        ratio = slowdown(slowdowns(now, reference), now)
+        if ratio > MOST_SLOWDOWN:
+            why = f"with small cold functions the counted code takes {ratio - 1:.1%} longer"
+        elif not seldom or object_sizes(made.object, small).loaded_bytes < most:
+            return small.bitcode()
+    raise KeptReference(why)
