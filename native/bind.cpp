@@ -247,7 +247,14 @@ NB_MODULE(_native, m) {
             return burnish::with_counts(module, level, {kind, path, discriminators, infers});
           },
           "level"_a, "path"_a, "samples"_a = false, "discriminators"_a = false, "infers"_a = false, Without())
-      .def("with_small_cold_functions", &burnish::with_small_cold_functions, "level"_a, "seldom"_a = false, Without())
+      .def(
+          "with_small_cold_functions",
+          [](const Module &module, const std::string &level, bool seldom, bool inlined) {
+            auto cold = !seldom ? burnish::Cold::llvms : inlined ? burnish::Cold::seldom : burnish::Cold::not_inlined;
+            return burnish::with_small_cold_functions(module, level, cold);
+          },
+          "level"_a, "seldom"_a = true, "inlined"_a = true, Without())
+      .def_prop_ro("total_count", [](const Module &module) { return burnish::total_count(module.ir()); })
       .def_prop_ro("has_settled_functions",
                    [](const Module &module) { return burnish::has_settled_functions(module.ir()); })
       .def("instruction_count", &burnish::instruction_count)

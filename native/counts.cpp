@@ -4,6 +4,7 @@
 #include "passes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LazyCallGraph.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -43,9 +44,8 @@ constexpr uint64_t SELDOM = 10000; // a hundred functions as often as this one a
 // Marks functions for size whose blocks have few of the profile's counts.
 struct Seldom : RequiredPassInfoMixin<Seldom> {
   PreservedAnalyses run(llvm::Module &module, ModuleAnalysisManager &analyses) {
-    auto *summary = module.getProfileSummary(/*IsCS=*/false);
-    std::unique_ptr<ProfileSummary> counts(summary ? ProfileSummary::getFromMD(summary) : nullptr);
-    if (!counts)
+    uint64_t total = total_count(module);
+    if (!total)
       return PreservedAnalyses::all();
     auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     for (Function &function : module) {
@@ -55,7 +55,7 @@ struct Seldom : RequiredPassInfoMixin<Seldom> {
       uint64_t sum = 0;
       for (const BasicBlock &block : function)
         sum = SaturatingAdd(sum, frequencies.getBlockProfileCount(&block).value_or(0));
-      if (sum <= counts->getTotalCount() / SELDOM) {
+      if (sum <= total / SELDOM) {
         function.removeFnAttr(Attribute::OptimizeForSize);
         function.addFnAttr(Attribute::MinSize);
       }
@@ -125,22 +125,40 @@ std::unique_ptr<Module> with_counts(const Module &module, const std::string &lev
   return std::make_unique<Module>(counted, module.ir().getModuleIdentifier());
 }
 
-std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level, bool seldom) {
+std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level, Cold cold) {
   auto small = module.clone();
   ModulePassManager shrink;
   shrink.addPass(PGOForceFunctionAttrsPass(PGOOptions::ColdFuncOpt::MinSize));
-  if (seldom)
+  if (cold != Cold::llvms)
     shrink.addPass(Seldom());
   run_passes(*small, std::move(shrink), level, {});
-  if (none_of(small->ir(), [](const Function &one) { return one.hasMinSize() && !one.isDeclaration(); }))
+  auto is_small = [](const Function &one) { return one.hasMinSize() && !one.isDeclaration(); };
+  if (none_of(small->ir(), is_small))
     return nullptr;
+  StringSet<> kept; // functions whose calls must not be inlined for now
+  if (cold == Cold::not_inlined)
+    for (Function &function : small->ir())
+      if (is_small(function) && !function.hasFnAttribute(Attribute::AlwaysInline) &&
+          !function.hasFnAttribute(Attribute::NoInline)) {
+        function.addFnAttr(Attribute::NoInline);
+        kept.insert(function.getName());
+      }
   run_pipeline(*small, "clang<" + level + ">", level, nullptr);
-  for (Function &function : small->ir())
+  for (Function &function : small->ir()) {
+    if (kept.contains(function.getName()))
+      function.removeFnAttr(Attribute::NoInline);
     if (!function.isDeclaration() && !function.hasMinSize())
       function.addFnAttr(SETTLED);
+  }
   small->ir().getOrInsertNamedMetadata(SETTLED);
   small->changed();
   return small->clone(); // with managers of its own, which skip settled functions
+}
+
+uint64_t total_count(const llvm::Module &module) {
+  auto *summary = module.getProfileSummary(/*IsCS=*/false);
+  std::unique_ptr<ProfileSummary> counts(summary ? ProfileSummary::getFromMD(summary) : nullptr);
+  return counts ? counts->getTotalCount() : 0;
 }
 
 bool has_settled_functions(const llvm::Module &module) { return module.getNamedMetadata(SETTLED); }

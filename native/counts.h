@@ -39,11 +39,17 @@ llvm::StringRef counting_pass(ProfileKind kind);
 // Returns options for clang's pipeline that is not to read the profile any more, because it begins after that pass.
 llvm::PGOOptions rest_of(ProfileKind kind);
 
-// Returns the module after clang's pipeline at a level for speed, in which cold functions were optimized for size:
-// those that LLVM's ProfileSummaryInfo calls cold, as clang does with -mllvm -pgo-cold-func-opt=minsize, and with
-// `seldom` those whose blocks have at most a ten-thousandth of all counts of the profile. All other functions are
-// settled: no later pass changes them. `module` is of `with_counts`. Null if no function is cold.
-std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level, bool seldom);
+// The functions that are optimized for size: those that LLVM's ProfileSummaryInfo calls cold, as clang does with -mllvm
+// -pgo-cold-func-opt=minsize; those, too, whose blocks have at most a ten-thousandth of all counts of the profile; the
+// same, and no call of them is inlined, because that would make callers larger.
+enum class Cold { llvms, seldom, not_inlined };
+
+// Returns the module after clang's pipeline at a level for speed, in which cold functions were optimized for size. All
+// other functions are settled: no later pass changes them. `module` is of `with_counts`. Null if no function is cold.
+std::unique_ptr<Module> with_small_cold_functions(const Module &module, const std::string &level, Cold cold);
+
+// Returns the sum of a profile's counts, of all modules of the program; 0 without a profile.
+uint64_t total_count(const llvm::Module &module);
 
 // Returns whether some functions of a module are settled.
 bool has_settled_functions(const llvm::Module &module);
