@@ -25,14 +25,11 @@ _REFUSED = {
     "sanitizers are inserted by passes of clang's own": (
         "-fsanitize* -fexperimental-sanitize-metadata* -falloc-token*"
     ),
-    "executions are counted by code that passes of clang's own insert": (
-        "-fprofile-instrument=* -fprofile-instrument-path=* -fprofile-update=* -fprofile-filter-files=* "
-        "-fprofile-exclude-files=* -fprofile-list=*"
-    ),
     "profiles of this kind are used by passes of clang's own": (
-        "-fprofile-* -fmemory-profile* -fpseudo-probe-for-profiling -fdebug-info-for-profiling "
-        "-fsample-profile-use-profi"
+        "-fprofile-instrument-use* -fprofile-sample-use* -fprofile-remapping-file* -fmemory-profile* "
+        "-fpseudo-probe-for-profiling -fdebug-info-for-profiling -fsample-profile-use-profi"
     ),
+    "executions are counted by code that passes of clang's own insert": "-fprofile-*",
     "coverage counters are inserted by passes of clang's own": (
         "-fcoverage-mapping -fcoverage-mcdc -coverage-notes-file* -coverage-data-file*"
     ),
