@@ -16,6 +16,7 @@ from burnish import _native
 from burnish.cc.command_key import Key
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.jobs import ClangJob
+from burnish.cc.link.units import read_unit
 from burnish.cc.outcomes import level_of_passes
 from burnish.cc.profiles import Profile, without_profile
 from burnish.cc.refusals import refusal
@@ -114,6 +115,21 @@ def test_a_profile_is_made_and_used_by_burnish_alone(
     assert builds.records()[-1]["action"] in ("optimized", "kept")  # by few evaluations
     outputs = {builds.run(f"./{name}", OFTEN).stdout for name in ("program", "instrumented")}
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("how", ["generate", "instr-generate"])
+def test_units_of_whole_programs_have_the_counts(builds: Builds, how: str) -> None:
+    builds.profile("-Oz", how)
+    (builds.folder / "other.c").write_text("int other(int x) { return x > 3 ? x * 5 : x; }\n")
+    words = ("--whole-program", "-Oz", USE[how])
+    for name in ("program", "other"):
+        assert builds.cc(*words, "-c", f"{name}.c", "-o", f"{name}.o").returncode == 0
+    embedded = read_unit((builds.folder / "program.o").read_bytes())
+    assert embedded and _native.Module(embedded.unit.bitcode, "unit").total_count > 1000
+    assert builds.cc(*words, "program.o", "other.o", "-o", "program").returncode == 0
+    assert builds.records()[-1]["source"] == "2 units"
+    assert builds.records()[-1]["action"] == "optimized"
+    assert builds.run("./program", OFTEN).stdout == builds.run("./instrumented", OFTEN).stdout
 
 
 @pytest.mark.parametrize("level", ["O1", "O2", "O3", "Os", "Oz"])
