@@ -108,6 +108,7 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/inlining_searches.py
 	$(python) benchmarks/inlining_linked.py
 	$(python) benchmarks/whole_programs.py
+	$(python) benchmarks/profiles.py
 	$(python) benchmarks/wasm_modules.py
 
 slurm:

@@ -6,8 +6,8 @@ A variant is some passes after those of -Oz, and decisions on code generation. E
 functions of programs of the train split. Its gain at a function is the mean of what it saves with unwind
 tables and without. It counts if the function is expected to be slower by no more than --slowdown. Each round
 keeps the variants with the largest joint gain, where each function takes its best one, and adds variations of
-them. At the end, actions that a variant does not need are removed from it, and the variants to keep are chosen
-on more programs.
+them. At the end, actions that a variant does not need are removed from it, and the variants to keep are
+chosen on more programs.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class Variations:
     def of(self, parents: Sequence[Trace]) -> Trace:
         """Return another variant: parts of two, or one with up to three actions added, removed or changed."""
         rng = self.rng
-        passes, decisions = apart(parents[rng.integers(len(parents))])
-        other = apart(parents[rng.integers(len(parents))])
+        passes, decisions = apart(parents[int(rng.integers(len(parents)))])
+        other = apart(parents[int(rng.integers(len(parents)))])
         if rng.random() < 0.3:
             return joined(*((passes, other[1]) if rng.random() < 0.5 else (other[0], decisions)))
         for _ in range(1 + rng.integers(3)):

@@ -8,6 +8,7 @@
 #include "bind_objects.h"
 #include "bind_values.h"
 #include "codegen.h"
+#include "counts.h"
 #include "debug_info.h"
 #include "embedding.h"
 #include "features.h"
@@ -238,6 +239,24 @@ NB_MODULE(_native, m) {
       .def("join_groups", &burnish::join_groups, Without())
       .def("separate_strings", &burnish::separate_strings, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
+      .def(
+          "with_counts",
+          [](const Module &module, const std::string &level, const std::string &path, bool samples, bool discriminators,
+             bool infers) {
+            auto kind = samples ? burnish::ProfileKind::samples : burnish::ProfileKind::counters;
+            return burnish::with_counts(module, level, {kind, path, discriminators, infers});
+          },
+          "level"_a, "path"_a, "samples"_a = false, "discriminators"_a = false, "infers"_a = false, Without())
+      .def(
+          "with_small_cold_functions",
+          [](const Module &module, const std::string &level, bool seldom, bool inlined) {
+            auto cold = !seldom ? burnish::Cold::llvms : inlined ? burnish::Cold::seldom : burnish::Cold::not_inlined;
+            return burnish::with_small_cold_functions(module, level, cold);
+          },
+          "level"_a, "seldom"_a = true, "inlined"_a = true, Without())
+      .def_prop_ro("total_count", [](const Module &module) { return burnish::total_count(module.ir()); })
+      .def_prop_ro("has_settled_functions",
+                   [](const Module &module) { return burnish::has_settled_functions(module.ir()); })
       .def("instruction_count", &burnish::instruction_count)
       .def(
           "instruction_count_by_function",

@@ -194,6 +194,9 @@ void bind_codegen(nb::module_ &m) {
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
       .def_prop_ro("calls", &calls_of, nb::sig("def calls(self) -> list[tuple[str, float, bool, int]]"))
       .def_prop_ro(
+          "counted_times", [](const WithLog &made) { return decoded(made.counted_times); },
+          nb::sig("def counted_times(self) -> list[tuple[str, float]]"))
+      .def_prop_ro(
           "counted_scores", [](const WithLog &made) { return decoded(made.counted_scores); },
           nb::sig("def counted_scores(self) -> list[tuple[str, float]]"))
       .def_prop_ro(

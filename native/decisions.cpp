@@ -300,6 +300,7 @@ Generated generate(const Module &module, const BackEnd &back_end, const Decision
   generated.object = emit_object(module, back_end, &generation);
   generated.optional = generation.asked();
   generated.calls = with_calls(generation.times);
+  generated.counted_times = counted_times(generation.times);
   return generated;
 }
 

@@ -54,7 +54,8 @@ struct Generated {
   // For a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
   // loads, stores and rematerializations; and the number of executed machine instructions, including outlined ones.
   std::vector<std::pair<std::string, double>> allocation_scores, executed;
-  std::vector<CallCost> calls; // of each function
+  std::vector<CallCost> calls;                               // of each function
+  std::vector<std::pair<std::string, double>> counted_times; // of each function, by the module's profile; see there
   // The same as `allocation_scores` and `executed` for all calls together, by the counted executions of blocks.
   std::vector<std::pair<std::string, double>> counted_scores, counted_executed;
   // The number of computed gotos in the machine code of each function that has some.

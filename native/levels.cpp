@@ -1,5 +1,7 @@
 #include "levels.h"
 
+#include "counts.h"
+
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -35,11 +37,12 @@ PipelineTuningOptions clang_tuning(const Level &level) {
   return tuning;
 }
 
-ModulePassManager clang_pipeline(TargetMachine *target, const Level &level, int inline_threshold) {
+ModulePassManager clang_pipeline(TargetMachine *target, const Level &level, int inline_threshold,
+                                 const std::optional<PGOOptions> &profile) {
   PipelineTuningOptions tuning = clang_tuning(level);
   if (inline_threshold >= 0)
     tuning.InlinerThreshold = inline_threshold;
-  PassBuilder builder(target, tuning);
+  PassBuilder builder(target, tuning, profile);
   if (level.speed == OptimizationLevel::O0)
     return builder.buildO0DefaultPipeline(OptimizationLevel::O0);
   return builder.buildPerModuleDefaultPipeline(level.speed);
@@ -47,6 +50,8 @@ ModulePassManager clang_pipeline(TargetMachine *target, const Level &level, int 
 
 void set_level_attributes(Module &module, const std::string &text) {
   Level level = parse_level(text);
+  if (has_settled_functions(module.ir())) // each has the attributes of its own level already
+    return;
   module.changed();
   for (Function &function : module.ir()) {
     if (function.isDeclaration())

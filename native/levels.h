@@ -4,6 +4,9 @@
 #include "module.h"
 
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/PGOOptions.h"
+
+#include <optional>
 
 namespace burnish {
 
@@ -19,8 +22,10 @@ Level parse_level(llvm::StringRef text);
 // no loop vectorization at -O1 and -Oz, no unrolling and no SLP at -O1.
 llvm::PipelineTuningOptions clang_tuning(const Level &level);
 
-// Returns the whole pipeline; an `inline_threshold` of 0 or more replaces the level's own.
-llvm::ModulePassManager clang_pipeline(llvm::TargetMachine *target, const Level &level, int inline_threshold = -1);
+// Returns the whole pipeline; an `inline_threshold` of 0 or more replaces the level's own. `profile`: what clang gives
+// to the pipeline for -fprofile-use and -fprofile-sample-use.
+llvm::ModulePassManager clang_pipeline(llvm::TargetMachine *target, const Level &level, int inline_threshold = -1,
+                                       const std::optional<llvm::PGOOptions> &profile = std::nullopt);
 
 // Sets the function attributes that clang's front end sets at the level (optsize, minsize; at O0
 // noinline and optnone), and removes those of other levels.

@@ -6,10 +6,12 @@
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/TargetSchedule.h"
 #include "llvm/IR/Function.h"
 
@@ -204,6 +206,21 @@ private:
   }
 };
 
+// Execution frequencies of blocks by a profile: LLVM's, which come from its counts, not from guesses.
+class Counted {
+public:
+  Counted(MachineFunction &function, const MachineBranchProbabilityInfo &branches)
+      : dominators(function), loops(dominators), frequencies(function, branches, loops) {}
+
+  // For each time that the function is entered.
+  double of(const MachineBasicBlock &block) const { return frequencies.getBlockFreqRelativeToEntryBlock(&block); }
+
+private:
+  MachineDominatorTree dominators;
+  MachineLoopInfo loops;
+  MachineBlockFrequencyInfo frequencies;
+};
+
 struct MachineTimes final : MachineFunctionPass {
   static char ID;
   explicit MachineTimes(std::vector<MachineTime> &found) : MachineFunctionPass(ID), found(found) {}
@@ -216,10 +233,16 @@ struct MachineTimes final : MachineFunctionPass {
     MachineTime made;
     made.name = function.getName().str();
     made.loops = times.has_loops();
+    std::optional<Counted> counted;
+    if (auto entries = function.getFunction().getEntryCount()) {
+      made.entries = double(*entries);
+      if (*entries > 0)
+        counted.emplace(function, branches);
+    }
     made.outlined = function.isOutlined();
     made.frame = function.getFrameInfo().getStackSize() + function.getFrameInfo().getUnsafeStackSize();
     for (const MachineBasicBlock &block : function) {
-      double often = times.of(block), once = 0;
+      double often = counted ? counted->of(block) : times.of(block), once = 0;
       for (const MachineInstr &instruction : block) {
         if (instruction.isMetaInstruction())
           continue;
@@ -263,6 +286,49 @@ char MachineTimes::ID;
 } // namespace
 
 MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found) { return new MachineTimes(found); }
+
+std::vector<std::pair<std::string, double>> counted_times(const std::vector<MachineTime> &functions) {
+  if (none_of(functions, [](const MachineTime &one) { return one.entries.has_value(); }))
+    return {};
+  std::vector<Node> nodes(functions.size());
+  StringMap<unsigned> numbers;
+  Node root;
+  for (unsigned i = 0; i < functions.size(); ++i) {
+    numbers[functions[i].name] = nodes[i].number = i;
+    root.next.push_back(&nodes[i]);
+  }
+  auto number_of = [&](const MachineTime::Call &call) -> std::optional<unsigned> {
+    auto callee = numbers.find(call.callee);
+    return callee == numbers.end() ? std::nullopt : std::optional(callee->second);
+  };
+  for (unsigned i = 0; i < functions.size(); ++i)
+    for (const auto &call : functions[i].calls)
+      if (auto callee = number_of(call))
+        nodes[i].next.push_back(&nodes[*callee]);
+  std::vector<std::vector<unsigned>> components;
+  for (auto component = scc_begin(&root); !component.isAtEnd(); ++component)
+    if (component->front() != &root) {
+      auto &found = components.emplace_back();
+      for (Node *node : *component)
+        found.push_back(node->number);
+    }
+  std::vector<double> called(functions.size()), entries(functions.size());
+  std::vector<std::pair<std::string, double>> found;
+  for (const auto &component : reverse(components)) { // callers come first; calls within a recursion do not count
+    for (unsigned i : component)
+      entries[i] = std::max(called[i], functions[i].entries.value_or(0));
+    for (unsigned i : component) {
+      double once = functions[i].own;
+      for (const auto &call : functions[i].calls)
+        if (auto callee = number_of(call))
+          called[*callee] += entries[i] * call.times;
+        else
+          once += UNKNOWN * call.times;
+      found.emplace_back(functions[i].name, entries[i] * once);
+    }
+  }
+  return found;
+}
 
 std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
   std::vector<Node> nodes(functions.size());

@@ -1,8 +1,10 @@
 // The expected time of a call of each function and the stack that it takes, from its machine code, without running it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace llvm {
@@ -24,7 +26,8 @@ struct MachineTime {
   std::vector<Call> calls;
   uint64_t frame = 0; // bytes of stack, as -fstack-usage reports them; without what alloca adds
   bool loops = false;
-  bool outlined = false; // by LLVM's machine outliner
+  bool outlined = false;         // by LLVM's machine outliner
+  std::optional<double> entries; // executions of the function, by a profile
 };
 
 // Returns a pass for the end of code generation, which adds each function to `found`.
@@ -37,6 +40,12 @@ struct CallCost {
   bool repeats = false; // there is a loop or a recursion
   uint64_t stack = 0;   // bytes of the deepest path of calls; a recursion is taken once
 };
+
+// Returns the time of each function in all executions that a profile has counted, in instructions, with the time of
+// functions of other modules that it calls; {} without a profile. A function without an entry count, such as one that
+// code was outlined to, is executed as often as its callers call it. So is one whose count is less than that: functions
+// that passes merged keep one of their counts.
+std::vector<std::pair<std::string, double>> counted_times(const std::vector<MachineTime> &functions);
 
 // Returns the figures of each function. Machine-outlined functions are not returned, because other code has other
 // functions of the same names; their callers have their times and stacks.

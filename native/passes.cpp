@@ -1,6 +1,7 @@
 #include "passes.h"
 
 #include "attributes.h"
+#include "counts.h"
 #include "hoist.h"
 #include "levels.h"
 #include "outline/outline.h"
@@ -81,15 +82,38 @@ InlineParams inline_params(int threshold) {
 
 using Elements = ArrayRef<PassBuilder::PipelineElement>;
 
-void register_parameterised(PassBuilder &builder, TargetMachine *target) {
-  builder.registerPipelineParsingCallback([target](StringRef name, ModulePassManager &passes, Elements) {
+// clang's pipeline from the pass on that has written a profile's counts into the module. Earlier passes are skipped,
+// but for those that LLVM requires; these change nothing a second time.
+struct Rest : RequiredPassInfoMixin<Rest> {
+  ModulePassManager passes;
+  bool *skips; // read by the callback that skips passes
+
+  Rest(ModulePassManager passes, bool *skips) : passes(std::move(passes)), skips(skips) {}
+
+  PreservedAnalyses run(llvm::Module &module, ModuleAnalysisManager &analyses) {
+    *skips = true;
+    auto preserved = passes.run(module, analyses);
+    *skips = false;
+    return preserved;
+  }
+};
+
+// `counted`: the kind of the profile that the module has counts of; `skips`: see Rest.
+void register_parameterised(PassBuilder &builder, TargetMachine *target, std::optional<ProfileKind> counted,
+                            bool *skips) {
+  builder.registerPipelineParsingCallback([=](StringRef name, ModulePassManager &passes, Elements) {
     if (auto body = parameters(name, "clang")) {
       auto [level, option] = body->split(';');
       auto threshold = number(option, "inline-threshold");
       if (!option.empty() && !threshold)
         return false;
       try {
-        passes.addPass(clang_pipeline(target, parse_level(level), threshold.value_or(-1)));
+        Level parsed = parse_level(level);
+        int limit = threshold.value_or(-1);
+        if (counted && parsed.speed != OptimizationLevel::O0)
+          passes.addPass(Rest(clang_pipeline(target, parsed, limit, rest_of(*counted)), skips));
+        else
+          passes.addPass(clang_pipeline(target, parsed, limit));
       } catch (const PipelineError &) {
         return false;
       }
@@ -163,12 +187,24 @@ struct Managers {
   ModuleAnalysisManager modules;
   PassInstrumentationCallbacks callbacks;
   OptNoneInstrumentation optnone{/*DebugLogging=*/false};
+  bool skips = false; // see Rest
   PassBuilder builder;
 
-  Managers(TargetMachine *target, const std::string &level, const Prepare &prepare = {})
+  Managers(TargetMachine *target, const std::string &level, const llvm::Module &module, const Prepare &prepare = {})
       : level(level), builder(target, clang_tuning(parse_level(level))) {
     if (prepare)
       prepare(modules, callbacks);
+    auto counted = counted_profile(module);
+    if (has_settled_functions(module)) {
+      callbacks.registerShouldRunOptionalPassCallback(may_change);
+      counted = std::nullopt; // the whole of a pipeline may run on the other functions
+    }
+    if (counted)
+      callbacks.registerShouldRunOptionalPassCallback([this, last = counting_pass(*counted)](StringRef pass, Any) {
+        bool runs = !skips;
+        skips = skips && pass != last;
+        return runs;
+      });
     // Registered before the builder's, so that these are used. A builder with callbacks would store the name of every
     // pass class in them, which takes longer than most passes on a small module.
     auto instrumentation = [this] { return PassInstrumentationAnalysis(&callbacks); };
@@ -177,7 +213,7 @@ struct Managers {
     sccs.registerPass(instrumentation);
     modules.registerPass(instrumentation);
     optnone.registerCallbacks(callbacks);
-    register_parameterised(builder, target);
+    register_parameterised(builder, target, counted, &skips);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(sccs);
     builder.registerFunctionAnalyses(functions);
@@ -197,7 +233,7 @@ namespace {
 
 Managers &fresh_managers(Module &module, const std::string &level) {
   if (!module.managers || module.managers->level != level)
-    module.managers = std::make_shared<Managers>(module.find_target(), level);
+    module.managers = std::make_shared<Managers>(module.find_target(), level, module.ir());
   module.managers->clear();
   return *module.managers;
 }
@@ -267,14 +303,19 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
 }
 
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level, const Prepare &prepare) {
-  Managers managers(module.find_target(), level, prepare);
+  Managers managers(module.find_target(), level, module.ir(), prepare);
   auto passes = parse<ModulePassManager>(managers.builder, pipeline);
+  return run_passes(module, passes, managers);
+}
+
+bool run_passes(Module &module, ModulePassManager passes, const std::string &level, const Prepare &prepare) {
+  Managers managers(module.find_target(), level, module.ir(), prepare);
   return run_passes(module, passes, managers);
 }
 
 void check_pipeline(const std::string &pipeline, bool function_level) {
   Module nothing("; a module without a line\n", "nothing"); // some passes need the target
-  Managers managers(nothing.find_target(), "Oz");
+  Managers managers(nothing.find_target(), "Oz", nothing.ir());
   if (function_level)
     parse<FunctionPassManager>(managers.builder, pipeline);
   else

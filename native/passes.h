@@ -17,7 +17,8 @@ namespace burnish {
 // With `functions`, a function-level text (simplifycfg, loop-mssa(licm), ...) runs only on those.
 //
 // Beyond LLVM's text syntax, through the passes' constructors (llvm/Transforms and here):
-//   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level
+//   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level; on a module with the counts
+//                                       of a profile, its rest: see counts.h
 //   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
 //   hoist-common, hoist-common<no-free> Hoist(free), of hoist.h
@@ -37,6 +38,9 @@ using Prepare = std::function<void(llvm::ModuleAnalysisManager &, llvm::PassInst
 
 // Runs a pipeline text on the module with separate managers, which takes longer.
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level, const Prepare &prepare);
+
+// Runs passes on the module with separate managers.
+bool run_passes(Module &module, llvm::ModulePassManager passes, const std::string &level, const Prepare &prepare);
 
 // Parses only; throws PipelineError.
 void check_pipeline(const std::string &pipeline, bool function_level);

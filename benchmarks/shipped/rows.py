@@ -79,11 +79,11 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
             for name, runs in (("baseline", old), ("compiler", new))
         }
         row["run_seconds"] = {**medians, "rounds": [len(times) for times in old]}
-        row["run_ratio"] = _paired_ratio(old, new)
+        row["run_ratio"] = paired_ratio(old, new)
     return row
 
 
-def _paired_ratio(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> float | None:
+def paired_ratio(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> float | None:
     """Return the geometric mean, over runs, of the median of the rounds' new / old; None without any.
 
     A processor's speed may change by a third within a second. A round is short, so that this affects both

@@ -188,6 +188,8 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
   reading.compile_only |= word == "-c";
   if (starts_with_any(word, {"-fno-pi", "-fno-PI", "-no-pie", "-mcmodel="}))
     command.position_independent = false;
+  command.uses_profile |=
+      starts_with_any(word, {"-fprofile-use", "-fprofile-instr-use", "-fprofile-sample-use", "-fauto-profile"});
   if (word == "-o")
     reading.output = value;
   else if (word.starts_with("-o"))

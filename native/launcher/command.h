@@ -27,6 +27,7 @@ struct Command {
   bool alone = false;         // --alone: no server
   bool whole_program = false; // --whole-program: links are burnish's, too
   bool every_level = false;   // an objective was given: it holds at every level
+  bool uses_profile = false;  // of earlier runs
 
   Way way = Way::Clang;
   std::string level = "O0";         // the last -O

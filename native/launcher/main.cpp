@@ -130,7 +130,9 @@ std::string speed_reason(const Command &command) {
   return "-" + command.level + ": no objective for speed yet; --objective loaded-bytes makes every level smaller";
 }
 
-bool for_size(const Command &command) { return command.every_level || command.size_level(); }
+bool for_size(const Command &command) {
+  return command.every_level || command.size_level() || (command.uses_profile && !command.whole_program);
+}
 
 // Why an object or a program is left as clang made it; empty: it is large enough. As in burnish.cc.refusals:
 // without the object's own number, so that equal reasons are equal texts.

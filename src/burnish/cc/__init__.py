@@ -7,6 +7,7 @@ only if it is smaller.
 
     jobs              the processes that clang would start, as clang -### prints them
     refusals          compilations that burnish leaves to clang, and the least size to gain
+    profiles          profiles of earlier runs that a compilation uses
     requests          the user's options, the requests to the optimizer, and its answers
     file_budget       the time limit for one file
     shares            one budget for all files of a build
@@ -14,6 +15,7 @@ only if it is smaller.
     objects           the objects of a command, or the program that it compiled and linked at once
     improve           one object: front end, searches
     object_trials     the trials for one object, and the comparison with clang's
+    cold_trials       trials with a profile; at levels for speed, of cold functions alone
     gnu               a GNU compiler for another machine: what clang is told for the same objects
     foreign           objects for such a machine: by burnish's back end, compared with the GNU compiler's
     cross             commands for machines that clang's package cannot make code for: burnish makes it

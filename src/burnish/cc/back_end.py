@@ -8,6 +8,7 @@ from __future__ import annotations
 from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import level_of_passes
+from burnish.cc.profiles import without_profile
 from burnish.cc.requests import Emitted, KeptReference
 from burnish.core.errors import CompilerCrash
 from burnish.llvm.modules.origin import CallCosts
@@ -22,7 +23,7 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
 
     Whether these options are complete is checked by comparing the objects of both for the same bitcode.
     """
-    given = frozenset(job.command)
+    given = frozenset(without_profile(job)[1].command)
     if any(option in given for option in _NEVER):
         return None
     back_end = _native.BackEnd()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from burnish import __version__
 from burnish.cc.file_budget import DEFAULT
@@ -18,9 +19,13 @@ _OF_OUTPUT = re.compile(r"-o.+|-M(?:M?D|P|G)|-M[FTQ].+|-f(?:no-)?(?:color|caret)
 _FOR_PREPROCESSOR = "-Wp,"  # begins a word with options of the preprocessor; there -MD and -MMD name a file
 
 
+_OF_PROFILES = re.compile(r"-f(?:profile-|profile-instr-|profile-sample-|auto-)(?:use|profile)(?:=(.*))?")
+DEFAULT_PROFILE = "default.profdata"  # of -fprofile-use without a file, or with a folder
+
+
 @dataclass(frozen=True)
 class Key:
-    """A compilation: the command that names it, and the options of burnish that its result depends on."""
+    """A compilation: its command, the profile that this names, and the options of burnish that matter."""
 
     arguments: tuple[str, ...]  # of the compiler
     options: DriverOptions
@@ -40,7 +45,8 @@ class Key:
             budget=DEFAULT,
             build_seconds=None,
         )
-        return digest(repr((__version__, self.cxx, chosen, _without_outputs(self.arguments))).encode())
+        words = _without_outputs(self.arguments)
+        return digest(repr((__version__, self.cxx, chosen, words)).encode(), *_profiles(self.arguments))
 
     def of_object(self, reference: bytes) -> str:
         """Return the key of the command with the object that the compiler made."""
@@ -71,3 +77,12 @@ def _without_outputs(arguments: Sequence[str], with_file: Sequence[str] = _OF_FI
         elif not _OF_OUTPUT.fullmatch(word):
             kept.append(word)
     return kept
+
+
+def _profiles(arguments: Sequence[str]) -> Iterator[bytes]:
+    """Yield the digest of each profile that a command names, b"" for a missing one."""
+    for word in arguments:
+        if found := _OF_PROFILES.fullmatch(word):
+            path = Path(found[1] or "")
+            path = path / DEFAULT_PROFILE if path.is_dir() else path
+            yield hashlib.blake2b(path.read_bytes()).digest() if path.is_file() else b""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from burnish.cc.cold_trials import profiled_trials
 from burnish.cc.foreign import ForeignTrials, in_gnus_place
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
@@ -14,6 +15,7 @@ from burnish.cc.lock import locked_trace
 from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
+from burnish.cc.profiles import profile_of
 from burnish.cc.recalling import Recollection, remembers, tolerant
 from burnish.cc.refusals import too_small
 from burnish.cc.repeating import split_code
@@ -132,6 +134,8 @@ def _trials(build: Build, job: ClangJob, reference: Path, guard: Guard) -> Objec
     with_files = job.with_dependencies(guard.workspace / DEPENDENCIES) if remembers(build.options) else job
     guard.run(with_files.front_end(front).command)
     if not build.is_foreign:
+        if profile := profile_of(job):
+            return profiled_trials(build, job, profile, front, reference, guard)
         return ObjectTrials(front.read_bytes(), job, reference, build.optimizer, guard)
 
     return _with_calls(

@@ -156,8 +156,12 @@ class Build:
 
     def refusal(self, job: ClangJob) -> str | None:
         """Return why burnish leaves the compilation to clang; None if it does not."""
-        every_level = self.options.objective is not None
-        return refusal(job, every_level=every_level)
+        return refusal(
+            job,
+            every_level=self.options.objective is not None,
+            profiles=not self.is_foreign,
+            for_speed=not self.options.whole_program,
+        )
 
     def guard(self, clang_seconds: float | None = None, workspace: Path | None = None) -> Guard:
         """Return a guard for a compilation that took clang so many seconds; the default is the command."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from burnish.cc.jobs import ClangJob
+from burnish.cc.profiles import SPEED_LEVELS, without_profile
 
 ASSEMBLY = "assembly has no passes to choose"  # the same text as in native/launcher/main.cpp
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
@@ -24,10 +25,11 @@ _REFUSED = {
     "sanitizers are inserted by passes of clang's own": (
         "-fsanitize* -fexperimental-sanitize-metadata* -falloc-token*"
     ),
-    "profiles are collected and used by passes of clang's own": (
-        "-fprofile-* -fmemory-profile* -fpseudo-probe-for-profiling -fdebug-info-for-profiling "
-        "-fsample-profile-use-profi"
+    "profiles of this kind are used by passes of clang's own": (
+        "-fprofile-instrument-use* -fprofile-sample-use* -fprofile-remapping-file* -fmemory-profile* "
+        "-fpseudo-probe-for-profiling -fdebug-info-for-profiling -fsample-profile-use-profi"
     ),
+    "executions are counted by code that passes of clang's own insert": "-fprofile-*",
     "coverage counters are inserted by passes of clang's own": (
         "-fcoverage-mapping -fcoverage-mcdc -coverage-notes-file* -coverage-data-file*"
     ),
@@ -85,11 +87,18 @@ _PREFIXES = {
 }
 
 
-def refusal(job: ClangJob, *, every_level: bool) -> str | None:
+def refusal(
+    job: ClangJob, *, every_level: bool, profiles: bool = False, for_speed: bool = False
+) -> str | None:
     """Return why burnish leaves a compilation to clang; None if it does not.
 
-    `every_level` is true if the user gave an objective, for all levels; else only -Os and -Oz imply one.
+    Args:
+        job: The compilation.
+        every_level: True if the user gave an objective, for all levels; else only -Os and -Oz imply one.
+        profiles: True if a profile may be used.
+        for_speed: True if with a profile the levels for speed imply an objective, too: for cold functions.
     """
+    profile, rest = without_profile(job) if profiles else (None, job)
     if job.is_assembler and job.source.endswith((".s", ".S", ".sx")):
         return ASSEMBLY
     if job.is_assembler:
@@ -102,9 +111,12 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
         return "the program was read from standard input"
     if job.level not in KNOWN_LEVELS:
         return f"-{job.level} is a level that burnish does not know"
-    if not every_level and job.level not in SIZE_LEVELS:
+    if profile and job.level == "O0":
+        return "-O0: a profile has no effect on the object's size"
+    implied = job.level in SIZE_LEVELS or (profile and for_speed and job.level in SPEED_LEVELS)
+    if not (every_level or implied):
         return f"-{job.level}: no objective for speed yet; --objective loaded-bytes makes every level smaller"
-    return refused_option(job)
+    return refused_option(rest)
 
 
 def too_small(text_bytes: int | None, *, program: bool = False) -> str | None:
@@ -126,7 +138,7 @@ def table() -> str:
     lines.append(f"| `-mllvm OPTION`, but for {known} | {NOT_CODE_GENERATION} |")
     lines += [
         "| `-fno-vectorize`, `-fno-slp-vectorize` | burnish's passes may vectorize |",
-        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |",
+        "| levels other than -Os and -Oz, without `--objective` and profile | no objective for speed yet |",
         "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |",
         f"| assembly | {ASSEMBLY} |",
         "| a source of a precompiled header | it has no code |",

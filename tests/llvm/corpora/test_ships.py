@@ -271,6 +271,6 @@ def test_workloads_are_projects(tmp_path: Path) -> None:
 def test_run_times_are_compared_round_by_round() -> None:
     """Here the processor is a third slower in two rounds of three, and the second build a tenth faster."""
     old, new = [[1.0, 1.5, 1.5]], [[0.9, 1.35, 1.35]]
-    assert rows._paired_ratio(old, new) == pytest.approx(0.9)
-    assert rows._paired_ratio([*old, [1.0, 1.0, 1.0]], [*new, [0.9, 5.0, 0.4]]) == pytest.approx(0.9)
-    assert rows._paired_ratio([[0.0, 0.0]], [[0.0, 0.01]]) is None
+    assert rows.paired_ratio(old, new) == pytest.approx(0.9)
+    assert rows.paired_ratio([*old, [1.0, 1.0, 1.0]], [*new, [0.9, 5.0, 0.4]]) == pytest.approx(0.9)
+    assert rows.paired_ratio([[0.0, 0.0]], [[0.0, 0.01]]) is None

@@ -20,7 +20,8 @@ from burnish.cc.link.merging import Merged, merge
 from burnish.cc.link.program_trials import ProgramTrials
 from burnish.cc.link.units import SECTION, ProgramUnit, seal_of
 from burnish.cc.linked import read_linked
-from burnish.cc.outcomes import Build, Outcome, Sizes, kept, passed_through
+from burnish.cc.outcomes import Build, Outcome, Sizes, kept, level_of_passes, passed_through
+from burnish.cc.profiles import profile_of
 from burnish.cc.recalling import LinkRecollection
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference
@@ -83,9 +84,12 @@ def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
     """Write the unit of a job into the object that clang made; burnish's time for it counts from `began`."""
     front = build.workspace / "unit.bc"
     build.guard().run(job.silenced().front_end(front).command)
+    module = front.read_bytes()
+    if profile := profile_of(job):
+        module = build.guard().step(lambda: profile.counted(front.read_bytes(), level_of_passes(job.level)))
     content = output.read_bytes()
     spent = build.compiled.clock.now() - began
-    unit = ProgramUnit(front.read_bytes(), job.command, build.clang_seconds, seal_of(content), spent)
+    unit = ProgramUnit(module, job.command, build.clang_seconds, seal_of(content), spent)
     write_atomically(output, _native.with_section(content, SECTION, unit.encode()))
 
 

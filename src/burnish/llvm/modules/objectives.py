@@ -50,7 +50,8 @@ _OBJECTIVES = (
         "expected run time of the machine code relative to the reference, by static branch "
         "probabilities or a profile. The largest of: the mean of order 4 over functions, each "
         "counted as at least 1; a function with loops, as if it took half of the time; the "
-        "slowest function with computed gotos, where fewer places are slower, too",
+        "slowest function with computed gotos, where fewer places are slower, too. With a profile: of all "
+        "counted executions together",
     ),
     _costly("code-growth", "times", "bytes of machine code and read-only data, relative to the reference"),
     _costly(
@@ -205,13 +206,33 @@ def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceS
 
 
 def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
-    """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos."""
+    """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos.
+
+    With a profile: the time of all counted executions of the module, if only this function were changed, over
+    the reference's. A function that only the reference has, because it was inlined, saves all of its time.
+    """
     lost = goto_losses(now.gotos, reference.gotos)
+    if whole := sum(reference.counted.values()):
+        times = {name: time * lost.get(name, 1.0) for name, time in now.counted.items()}
+        return {
+            name: 1 + (times.get(name, 0.0) - reference.counted.get(name, 0.0)) / whole
+            for name in {**times, **reference.counted}
+        }
+    if reference.counted:
+        return {}  # nothing was executed
     return {
         name: max(cost / reference.of_call[name], lost.get(name, 0.0))
         for name, cost in now.of_call.items()
         if reference.of_call.get(name)
     }
+
+
+def slowdown_of_part(site: str, now: CallCosts, reference: CallCosts) -> float:
+    """Return a function's expected time over the reference's; 1 if either is 0."""
+    if reference.counted:
+        time, before = now.counted.get(site, 0.0), reference.counted.get(site, 0.0)
+        return time / before if time and before else 1.0
+    return slowdowns(now, reference).get(site) or 1.0
 
 
 def stack_shares(objective: str, now: CallCosts, reference: Callable[[], CallCosts]) -> dict[str, float]:
@@ -248,9 +269,13 @@ def slowdown(ratios: Mapping[str, float], now: CallCosts) -> float:
     Among many functions, one has almost no weight. So each function that repeats is also counted as half of
     the time. A function with computed gotos (an interpreter) is counted as all of the time, because its
     program spends the time there.
+
+    With a profile the distribution is known: the slowdowns of all functions add up.
     """
     if not ratios:
         return 1.0
+    if now.counted:
+        return max(1.0, 1 + sum(ratio - 1 for ratio in ratios.values()))
     mean = (sum(max(1.0, ratio) ** ORDER for ratio in ratios.values()) / len(ratios)) ** (1 / ORDER)
     half = (1 + MOST_SHARE * (ratio - 1) for name, ratio in ratios.items() if name in now.repeating)
     return float(max(mean, *half, *(ratios.get(name, 1.0) for name in now.gotos), 1.0))

@@ -38,6 +38,8 @@ class CallCosts:
     gotos: Mapping[str, int]  # number of computed gotos in the machine code of functions that have any
     stacks: Mapping[str, int]  # bytes of stack of the deepest path of calls
     own: Mapping[str, float] = field(default_factory=dict)  # instructions of a call without its callees
+    # instructions of each function in all executions that the module's profile has counted; {}: no profile
+    counted: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, made: _native.Generated) -> CallCosts:
@@ -48,6 +50,7 @@ class CallCosts:
             dict(made.computed_gotos),
             {name: stack for name, _, _, stack in made.calls},
             dict(made.executed),
+            dict(made.counted_times),
         )
 
 

@@ -36,6 +36,7 @@ from burnish.llvm.modules.objectives import (
     size_cost,
     size_shares,
     slowdown,
+    slowdown_of_part,
     slowdowns,
     stack_shares,
 )
@@ -258,7 +259,8 @@ class ModuleSession(Session):
         if origin.reference_calls is None:
             costs = self._reference().call_costs()
             times = {name: time / origin.slowdown for name, time in costs.of_call.items()}
-            origin.reference_calls = replace(costs, of_call=times)
+            counted = {name: time / origin.slowdown for name, time in costs.counted.items()}
+            origin.reference_calls = replace(costs, of_call=times, counted=counted)
         return origin.reference_calls
 
     def reference_sizes(self) -> ReferenceSizes:
@@ -287,8 +289,9 @@ class ModuleSession(Session):
     def part(self, site: str, objective: str) -> Part | None:
         """Return one function as a program that only declares the others; it compiles to the same code."""
         names = parse_objective(objective).names
-        ratio = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
-        ratio = ratio or 1.0  # 0: the function takes no time any more; compare it with itself
+        ratio = 1.0
+        if "slowdown" in names:
+            ratio = slowdown_of_part(site, self.call_costs(), self.reference_calls())
         try:
             content = self.module.part_bitcode(site)
         except (_native.FatalError, _native.PipelineError):

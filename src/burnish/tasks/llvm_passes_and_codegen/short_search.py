@@ -200,4 +200,6 @@ class _Search:
         before, after = self.code.generation().call_costs, code.generation().call_costs
         if after.gotos.get(name, 0) < before.gotos.get(name, 0):
             return False
+        if before.counted and not before.counted.get(name):
+            return True  # by the profile it is not executed
         return after.own.get(name, 0.0) <= self.slowest * before.own.get(name, 0.0)
