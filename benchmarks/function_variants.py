@@ -1,4 +1,4 @@
-"""Search for the variants of functions to try first: variants.json of the task llvm_passes_and_codegen.
+"""Search for the variants of functions that short budgets of burnish cc try first: prior_variants.json.
 
     python benchmarks/function_variants.py --folder CORPUS > variants.json
 
@@ -24,7 +24,9 @@ import numpy as np
 from codegen_suffixes import ORDERED, programs_of
 from numpy.typing import NDArray
 
+from burnish.cc.prior_variants import BEGIN, variants_of
 from burnish.cc.requests import SPEED_LIMIT
+from burnish.cc.short_search import code_of
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.session import Session
@@ -38,8 +40,6 @@ from burnish.tasks.llvm_codegen.actions import ACTIONS as DECISIONS
 from burnish.tasks.llvm_codegen.actions import PRIORITIES
 from burnish.tasks.llvm_codegen.prior_gains import USUAL, prior_gains
 from burnish.tasks.llvm_passes_and_codegen import TASK
-from burnish.tasks.llvm_passes_and_codegen.short_search import code_of
-from burnish.tasks.llvm_passes_and_codegen.variants import BEGIN, variants_of
 
 OF_KNOWN = 4  # sets of decisions with the passes of each of x86's variants
 OF_SINGLES = 16  # programs for the gains of single passes

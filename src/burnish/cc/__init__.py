@@ -24,6 +24,9 @@ only if it is smaller.
     rust              a crate: rustc once more for its bitcode, archives and programs with smaller objects
     rust_trials       the trials for an object of rustc
     wasm_link         a linked WebAssembly module after binaryen's passes
+    variants          a short search for one object: variants of its functions
+    short_search      variants of all functions at once, then the best variant of each function
+    prior_variants    the variants to try first, by machine
     trials            passes first, then the machine code of the best module
     optimizer         burnish's search of passes, after a policy's answers to clang's inliner
     searching         one search, or a result of earlier builds for a similar object

@@ -18,6 +18,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, Request
 from burnish.cc.searching import Found, beginning_with, find, keep, objective_of
+from burnish.cc.short_search import short_search
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -35,7 +36,6 @@ from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from burnish.tasks.llvm_codegen.observations import OBJECT
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
-from burnish.tasks.llvm_passes_and_codegen.short_search import short_search
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 

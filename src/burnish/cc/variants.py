@@ -1,7 +1,7 @@
 """A short search for one object: variants of its functions, of passes and machine code together.
 
 The level's own passes run once; each variant costs the compilation behind them. See
-burnish.tasks.llvm_passes_and_codegen.short_search.
+burnish.cc.short_search.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from burnish import _native
 from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END
+from burnish.cc.prior_variants import variants_for
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.searching import MOST, NOTHING, keep, objective_of
+from burnish.cc.short_search import code_of, short_search
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, StagedSession
@@ -31,8 +33,6 @@ from burnish.tasks.llvm_codegen.generations import GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
-from burnish.tasks.llvm_passes_and_codegen.short_search import code_of, short_search
-from burnish.tasks.llvm_passes_and_codegen.variants import variants_for
 
 LEAST_VARIANTS, LEAST_OF_SECONDS = 1, 2  # a multiple limits all that burnish does, seconds only the search
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from burnish.cc.short_search import short_search
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import load_kernel
@@ -14,7 +15,6 @@ from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.generations import Generations
 from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_codegen.session import CodegenSession
-from burnish.tasks.llvm_passes_and_codegen.short_search import short_search
 
 SETS = prior_gains().suffixes
 GOAL = TASK.goal("loaded-bytes", {})

@@ -1,7 +1,7 @@
 """Variants worth trying first at all functions after the level's own passes, by machine.
 
-variants.json has for each machine traces that together make functions of other programs smallest, the best
-first. Made by python benchmarks/function_variants.py
+prior_variants.json has for each machine traces that together make functions of other programs smallest, the
+best first. Made by python benchmarks/function_variants.py
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 from functools import cache
 from pathlib import Path
 
+from burnish.cc.short_search import code_of
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.llvm.targets import machine_of
 from burnish.tasks.llvm_codegen.prior_gains import prior_gains
-from burnish.tasks.llvm_passes_and_codegen.short_search import code_of
 
 FILE = Path(__file__).with_suffix(".json")
 BEGIN = "begin(llvm_codegen)"
