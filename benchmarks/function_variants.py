@@ -24,7 +24,8 @@ import numpy as np
 from codegen_suffixes import ORDERED, programs_of
 from numpy.typing import NDArray
 
-from burnish.cc.prior_variants import BEGIN, variants_of
+from burnish.cc.prior_variants import variants_of
+from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import SPEED_LIMIT
 from burnish.cc.short_search import code_of
 from burnish.core.errors import BurnishError

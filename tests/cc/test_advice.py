@@ -23,6 +23,7 @@ from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 
 SUM = Path(__file__).parent / "project"
+SEARCH = ("--search", "mixed")  # no variants of functions, which depend on the options
 TRACE = ("simplifycfg<hoist-common-insts;sink-common-insts>", "clang<Oz>")  # makes sum.c smaller
 MAIN = """\
 #include <stdio.h>
@@ -59,7 +60,7 @@ def build(directory: Path, *flags: str) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
         for name in ("main", "sum"):
-            arguments = ["--report", str(log), "-Oz", *flags, "-c", f"{name}.c", "-o", f"{name}.o"]
+            arguments = ["--report", str(log), *SEARCH, "-Oz", *flags, "-c", f"{name}.c", "-o", f"{name}.o"]
             assert cc.main(arguments, cxx=False, optimizer=given) == 0
     return log
 

@@ -33,7 +33,10 @@ from tests.core.test_clock import CountedClock
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
 
-SEARCHED = ("--code-generation", "searched", "--budget", "60 evaluations", "--speed-limit", "none")
+SEARCHED = (  # with a search of passes that the user asks for, no variants are searched
+    *("--code-generation", "searched", "--budget", "60 evaluations", "--speed-limit", "none"),
+    *("--search", "mixed"),
+)
 
 
 @pytest.fixture

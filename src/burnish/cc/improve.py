@@ -165,6 +165,8 @@ def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outco
     if not (tried and request.short_code):
         if tried and trials.best:
             request = replace(request, begin=split_code(trials.best.trace)[0])
+        if request.evaluations is not None:
+            request = replace(request, evaluations=max(1, request.evaluations - trials.evaluations))
         passes, code = request.divided()
         trials.try_passes(passes)
         if code:

@@ -115,10 +115,14 @@ class Request:
     def for_variants(self) -> Request:
         """Return the request of a short search, which is all of a short budget, and a part of others."""
         whole = self.from_now()
-        if self.short_code or whole.until is None:
+        if self.short_code:
             return whole
-        now = self.clock.now()
-        return replace(whole, until=now + VARIANTS_SHARE * max(0.0, whole.until - now))
+        if whole.until is not None:
+            now = self.clock.now()
+            whole = replace(whole, until=now + VARIANTS_SHARE * max(0.0, whole.until - now))
+        if whole.evaluations is not None:
+            whole = replace(whole, evaluations=math.ceil(VARIANTS_SHARE * whole.evaluations))
+        return whole
 
     def forked(self) -> Request:
         """Return the request for a process that is forked now; its clock continues from here."""

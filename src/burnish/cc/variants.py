@@ -14,7 +14,8 @@ from burnish import _native
 from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END
-from burnish.cc.prior_variants import variants_for
+from burnish.cc.prior_variants import variants_of
+from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.searching import MOST, NOTHING, keep, objective_of
 from burnish.cc.short_search import code_of, short_search
@@ -27,6 +28,7 @@ from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
+from burnish.llvm.targets import machine_of
 from burnish.search.memory import Memory
 from burnish.tasks.llvm_codegen import TASK as CODEGEN
 from burnish.tasks.llvm_codegen.generations import GeneratedCode, Generations
@@ -34,6 +36,7 @@ from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
+NO_VARIANTS = "no variants are known for this machine"
 LEAST_VARIANTS, LEAST_OF_SECONDS = 1, 2  # a multiple limits all that burnish does, seconds only the search
 
 
@@ -41,7 +44,7 @@ def vary(start: Start, request: Request) -> Attempt:
     """Return the best attempt of a short search.
 
     Raises:
-        LeftToClang: burnish's back end writes another object than clang's, or none.
+        LeftToClang: burnish's back end writes another object than clang's, or none; or no variants are known.
         KeptReference: nothing smaller was found.
         BurnishError: the module cannot be read, or LLVM fails.
     """
@@ -54,16 +57,21 @@ def vary(start: Start, request: Request) -> Attempt:
         remembered = [trace[len(own) :] for trace in traces if trace[: len(own)] == own]
     if request.remembered and not remembered:
         raise KeptReference(NOTHING)
+    variants = () if request.remembered else variants_of(machine_of(first.module.triple))
+    if not (variants or remembered):
+        raise LeftToClang(NO_VARIANTS)
     session = _staged(first, start)
     stock = _level_code(session, first.origin, start)
 
     def seconds_left() -> float:
         return math.inf if request.until is None else request.until - request.clock.now()
 
-    variants = () if request.remembered else variants_for(session)
+    if request.evaluations is not None:
+        variants = variants[: max(1, request.evaluations - 1)]  # the last one is for the joined object
     least = LEAST_VARIANTS if request.seconds is None else LEAST_OF_SECONDS
     found = short_search(session, objective, variants, seconds_left, least, remembered)
-    counts, calls = (found.evaluations, found.crashes), stock.call_costs
+    evaluations = 0 if request.remembered else found.evaluations  # results of earlier searches
+    counts, calls = (evaluations, found.crashes), stock.call_costs
     if found.session is session:
         why = KeptReference("nothing smaller was found", *counts)
         level = code_of(session).opened.module.bitcode()
@@ -73,7 +81,7 @@ def vary(start: Start, request: Request) -> Attempt:
     if memory:
         keep(memory, trace, found.cost)
     bitcode = code.opened.module.bitcode()
-    return Attempt(bitcode, trace, found.evaluations, calls, found.crashes, code=code.object_code())
+    return Attempt(bitcode, trace, evaluations, calls, found.crashes, code=code.object_code())
 
 
 def repeated(start: Start, request: Request, trace: Trace, *, checks: bool) -> Attempt:
@@ -89,10 +97,12 @@ def repeated(start: Start, request: Request, trace: Trace, *, checks: bool) -> A
     session = _staged(first, start)
     if checks:
         _level_code(_staged(_opened(start, request), start), first.origin, start)
-    replay_legal(session, trace)
+    own = first.origin.reference or () if trace[:1] == (BEGIN,) else ()  # decisions alone are after the level
+    replay_legal(session, (*own, *trace))
     code = code_of(session)
     code.opened.verify()
-    return Attempt(code.opened.module.bitcode(), tuple(session.trace), 0, code=code.object_code())
+    found = tuple(session.trace[len(own) :])
+    return Attempt(code.opened.module.bitcode(), found, 0, code=code.object_code())
 
 
 def _opened(start: Start, request: Request) -> ModuleSession:
