@@ -25,6 +25,7 @@ from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from tests.cc.conftest import make_drop_in
 from tests.cc.requests import asking, request_of
 from tests.cc.test_back_end import job_of
+from tests.core.test_clock import CountedClock
 from tests.sources import DATA
 
 
@@ -109,6 +110,19 @@ def test_what_is_known_of_functions_is_tried_first(tmp_path: Path) -> None:
     assert found.evaluations == 0
     with pytest.raises(KeptReference, match="no remembered result makes it smaller"):
         vary(again, asking(remembered, memory=tmp_path / "empty"))
+
+
+def test_a_short_budget_is_for_variants_alone() -> None:
+    request = replace(request_of("a.c"), clock=CountedClock(100.0), spare_seconds=2.0)
+    short_one = replace(request, until=110.0, short_code=True)
+    assert short_one.for_variants().until == 112.0
+    assert replace(request, until=110.0).for_variants().until == pytest.approx(101.5)
+    assert replace(request, seconds=10.0).for_variants().until == pytest.approx(101.5)
+    assert replace(request, evaluations=30).for_variants().evaluations == 5
+    assert request.begins_with_variants and not replace(request, code_share=0.0).begins_with_variants
+    assert not replace(request, begin=("clang<Oz>",)).begins_with_variants
+    for option in ("search", "policy", "inline_policy", "evict_policy"):
+        assert not asking(request, **{option: "given"}).begins_with_variants
 
 
 @pytest.mark.parametrize("checks", [False, True])

@@ -91,6 +91,7 @@ class FileBudget:
 
 
 CODE_GENERATION = 0.4  # of clang's time: to make the better object after the search
+SPARE = 0.12  # of this, where the search makes the object: the rest is for the launcher and the fork server
 # Code generation pays beside passes if there is time for four trials of every function and for the joined
 # result: three times clang's own time.
 CODE_SHARE = 0.3  # of longer budgets

@@ -86,6 +86,7 @@ class Request:
     options: DriverOptions = DriverOptions()
     seconds: float | None = None  # of search, by the clock; None: see `evaluations` and `until`
     until: float | None = None  # the end of the search, by the clock
+    spare_seconds: float = 0.0  # after that, where clang need not generate the code
     evaluations: int | None = None  # the most in the search
     patience: int | None = None  # the search ends after this many evaluations in a row without a gain
     code_share: float = CODE_SHARE  # part of the budget for code generation; 0: passes only
@@ -116,7 +117,7 @@ class Request:
         """Return the request of a short search, which is all of a short budget, and a part of others."""
         whole = self.from_now()
         if self.short_code:
-            return whole
+            return whole if whole.until is None else replace(whole, until=whole.until + self.spare_seconds)
         if whole.until is not None:
             now = self.clock.now()
             whole = replace(whole, until=now + VARIANTS_SHARE * max(0.0, whole.until - now))
