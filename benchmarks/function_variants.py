@@ -110,6 +110,11 @@ class Measured:
         """Return float64[variants, functions]: gains in units of all programs, each of the same weight."""
         return np.array([self._gained(one) for one in variants]) / self.programs
 
+    def close(self) -> None:
+        """End the processes."""
+        for pool in self._pools:
+            pool.shutdown()
+
     def _gained(self, variant: Trace) -> Floats:
         if variant not in self._known:
             waiting = [pool.submit(_gains, variant) for pool in self._pools]
@@ -272,14 +277,18 @@ def main() -> None:
 
     programs = programs_of(options.folder or default_folder(), options.programs, options.most)
     machine = machine_of(code_of(TASK.open(programs[0])).opened.module.triple)
-    passes = single_passes(Measured(programs[:OF_SINGLES], options.slowdown, options.jobs), programs)
+    singly = Measured(programs[:OF_SINGLES], options.slowdown, options.jobs)
+    passes = single_passes(singly, programs)
+    singly.close()
     best = sorted(passes, key=lambda text: -passes[text])[:12]
     print({text: round(100 * passes[text], 2) for text in best}, file=sys.stderr)
     measured = Measured(programs, options.slowdown, options.jobs)
     found = evolve(measured, _first(machine, passes), Variations(passes, machine, options.seed), options)
     variants = crossed([*shortened(measured, found[: options.size]), *variants_of(machine)], options.seed)
+    measured.close()
     measured = Measured(chosen_from(options.final), options.slowdown, options.jobs)
     rows, added = greedy_cover(measured.gains(variants), options.size)
+    measured.close()
     print([f"{100 * gain:.2f}" for gain in np.cumsum(added)], file=sys.stderr)
     json.dump({machine: [variants[row] for row in rows]}, sys.stdout, indent=1)
     print()

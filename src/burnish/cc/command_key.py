@@ -17,8 +17,6 @@ from burnish.cc.requests import DriverOptions
 _OF_FILES = ("-o", "-MF", "-MT", "-MQ", "-MJ")
 _OF_OUTPUT = re.compile(r"-o.+|-M(?:M?D|P|G)|-M[FTQ].+|-f(?:no-)?(?:color|caret)-diagnostics.*")
 _FOR_PREPROCESSOR = "-Wp,"  # begins a word with options of the preprocessor; there -MD and -MMD name a file
-
-
 _OF_PROFILES = re.compile(r"-f(?:profile-|profile-instr-|profile-sample-|auto-)(?:use|profile)(?:=(.*))?")
 DEFAULT_PROFILE = "default.profdata"  # of -fprofile-use without a file, or with a folder
 

@@ -98,7 +98,7 @@ class _Workers:
         self.running += [_Worker.started(self.memory, self.nice) for _ in range(count)]
 
     def replace(self, worker: _Worker, source: str) -> None:
-        """Start a process in the place of one that has ended in a step for a source, and say so."""
+        """Replace a process that has ended in a step for a source by a new one, and say so."""
         self.running.remove(worker)
         worker.process.join()
         code = worker.process.exitcode or 0

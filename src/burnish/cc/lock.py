@@ -22,7 +22,7 @@ from burnish.core.trace import Trace
 from burnish.files import write_atomically
 
 NAME = "burnish.lock"
-UNITS, MODULE = "units", "linked module"  # what a linked file has in the place of a source
+UNITS, MODULE = "units", "linked module"  # names for linked files, which have no source
 AGAIN = "write it again by burnish lock"
 
 

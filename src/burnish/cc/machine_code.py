@@ -6,7 +6,6 @@ This is checked for each module; if the objects differ, clang's object stays.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import methodcaller
@@ -114,11 +113,7 @@ def _decide_shortly(generated: Generated, request: Request) -> Attempt:
         memory = Memory(request.options.memory, task, without_debug_info(program), objective)
     remembered = memory.look_up(session)[:1] if memory else ()
 
-    def seconds_left() -> float:
-        return math.inf if request.until is None else request.until - request.clock.now()
-
-    least = LEAST_SETS if request.seconds is None else LEAST_SETS_OF_SECONDS
-    found = short_search(session, objective, sets, seconds_left, least, remembered)
+    found = short_search(session, objective, sets, request.seconds_left, least_tried(request), remembered)
     if found.session is session:
         raise KeptReference("no other machine code is smaller", found.evaluations, found.crashes)
     trace = tuple(found.session.trace)
@@ -126,6 +121,11 @@ def _decide_shortly(generated: Generated, request: Request) -> Attempt:
         keep(memory, trace, found.cost)
     counts, code = (found.evaluations, None, found.crashes), found.code.object_code()
     return Attempt(generated.bitcode, (BEGIN, *trace), *counts, code=code)
+
+
+def least_tried(request: Request) -> int:
+    """Return the number of sets, or variants, that a short search tries however little time is left."""
+    return LEAST_SETS if request.seconds is None else LEAST_SETS_OF_SECONDS
 
 
 def _described(problem: Problem, generated: Generated, request: Request, trace: Trace, plain: bytes) -> bytes:

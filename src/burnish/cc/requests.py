@@ -125,6 +125,10 @@ class Request:
             whole = replace(whole, evaluations=math.ceil(VARIANTS_SHARE * whole.evaluations))
         return whole
 
+    def seconds_left(self) -> float:
+        """Return the seconds until the search ends, below 0 after that; infinity if time does not end it."""
+        return math.inf if self.until is None else self.until - self.clock.now()
+
     def forked(self) -> Request:
         """Return the request for a process that is forked now; its clock continues from here."""
         return replace(self, clock=self.clock.forked())

@@ -1,19 +1,17 @@
 """A short search for one object: variants of its functions, of passes and machine code together.
 
-The level's own passes run once; each variant costs the compilation behind them. See
-burnish.cc.short_search.
+The level's own passes run once; each variant costs the compilation behind them. See burnish.cc.short_search.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import PurePath
 
 from burnish import _native
 from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
-from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END
+from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END, least_tried
 from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
@@ -37,7 +35,6 @@ from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
 NO_VARIANTS = "no variants are known for this machine"
-LEAST_VARIANTS, LEAST_OF_SECONDS = 1, 2  # a multiple limits all that burnish does, seconds only the search
 
 
 def vary(start: Start, request: Request) -> Attempt:
@@ -62,14 +59,10 @@ def vary(start: Start, request: Request) -> Attempt:
         raise LeftToClang(NO_VARIANTS)
     session = _staged(first, start)
     stock = _level_code(session, first.origin, start)
-
-    def seconds_left() -> float:
-        return math.inf if request.until is None else request.until - request.clock.now()
-
     if request.evaluations is not None:
         variants = variants[: max(1, request.evaluations - 1)]  # the last one is for the joined object
-    least = LEAST_VARIANTS if request.seconds is None else LEAST_OF_SECONDS
-    found = short_search(session, objective, variants, seconds_left, least, remembered)
+    least = least_tried(request)
+    found = short_search(session, objective, variants, request.seconds_left, least, remembered)
     evaluations = 0 if request.remembered else found.evaluations  # results of earlier searches
     counts, calls = (evaluations, found.crashes), stock.call_costs
     if found.session is session:
