@@ -225,6 +225,7 @@ NB_MODULE(_native, m) {
           "name"_a) // with a body
       .def_prop_ro("triple", &Module::triple)
       .def_prop_ro("position_independent", &Module::position_independent)
+      .def("number_on", &Module::number_on)
       .def_prop_ro("has_back_end", [](const Module &module) { return module.find_target() != nullptr; })
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
@@ -293,6 +294,7 @@ NB_MODULE(_native, m) {
   m.def("opcode_count_names", &burnish::opcode_count_names);
   m.def("function_property_names", &burnish::function_property_names);
   m.def("llvm_version", &burnish::llvm_version);
+  m.def("warnings_so_far", &burnish::warnings_so_far);
   // The process id, and a descriptor; or a negative errno.
   m.def(
       "spawn",

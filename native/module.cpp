@@ -28,14 +28,19 @@
 #include "llvm/Transforms/IPO/ExtractGV.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 
+#include <atomic>
+
 using namespace llvm;
 
 namespace burnish {
 namespace {
 
-// Warnings and remarks are dropped; an error (say, of inline assembly at emission) is raised.
+std::atomic<uint64_t> warnings = 0;
+
+// Warnings are counted and remarks dropped; an error (say, of inline assembly at emission) is raised.
 struct RaiseErrors : DiagnosticHandler {
   bool handleDiagnostics(const DiagnosticInfo &info) override {
+    warnings += info.getSeverity() == DS_Warning;
     if (info.getSeverity() != DS_Error)
       return true;
     std::string text;
@@ -237,6 +242,14 @@ std::unique_ptr<Module> Module::link(const std::vector<const Module *> &parts, b
   return result;
 }
 
+void Module::number_on() {
+  for (const GlobalValue &value : ir_->global_values()) {
+    uint32_t number = 0;
+    if (!value.getName().rsplit('.').second.getAsInteger(10, number))
+      last_number = std::max(last_number, number);
+  }
+}
+
 std::vector<std::string> Module::functions() const {
   std::vector<std::string> names;
   for (const Function &function : *ir_)
@@ -263,6 +276,8 @@ bool Module::position_independent() const { return ir_->getPICLevel() != PICLeve
 std::string Module::triple() const { return ir_->getTargetTriple().str(); }
 
 std::string llvm_version() { return LLVM_VERSION_STRING; }
+
+uint64_t warnings_so_far() { return warnings; }
 
 void install_fatal_error_handler() {
   llvm::install_fatal_error_handler(

@@ -66,6 +66,8 @@ public:
   bool has_function(const std::string &name) const; // with a body
   std::string triple() const;
   bool position_independent() const; // whether clang compiled it so
+  // From here on passes number new names after those that are there, as in the process that made the module.
+  void number_on();
 
   llvm::Module &ir() const { return *ir_; }
   // This module if it has no debug information, else a copy without it that is kept until the module changes.
@@ -85,6 +87,7 @@ private:
 
 public:
   std::shared_ptr<Managers> managers; // used by passes.cpp: created once, cleared before every run
+  uint32_t last_number = 0;           // the same: of names that were taken already, before every run
   void changed() {
     bitcode_.clear();
     stripped_.reset();
@@ -92,6 +95,8 @@ public:
 };
 
 std::string llvm_version();
+
+uint64_t warnings_so_far(); // that LLVM gave in this process; none is printed
 // Registers LLVM's code generator for this machine, once in a process.
 void initialize_target();
 

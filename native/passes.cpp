@@ -266,7 +266,7 @@ struct OnFunctions : RequiredPassInfoMixin<OnFunctions> {
 bool run_passes(Module &module, ModulePassManager &passes, Managers &managers) {
   // A copy by bitcode counts from 0. Outlined functions would have other names there, and entries of a trace with
   // these names could not be applied.
-  last_unique(module.ir().getValueSymbolTable()) = 0;
+  last_unique(module.ir().getValueSymbolTable()) = module.last_number;
   module.changed(); // with any report: some passes report no change after changing an attribute or a use list
   bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
   settle(module.ir());

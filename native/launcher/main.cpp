@@ -27,7 +27,8 @@ namespace {
 constexpr uint64_t LEAST_TEXT_BYTES = 128;
 constexpr uint64_t LEAST_PROGRAM_TEXT_BYTES = LEAST_TEXT_BYTES + 384;
 constexpr auto ASSEMBLY = "assembly has no passes to choose"; // as in burnish.cc.refusals
-constexpr int WRONG_OPTION = 2;                               // burnish's exit code
+constexpr int WRONG_OPTION = 2;                               // burnish's exit codes
+constexpr int DECLINED = 100;                                 // as in burnish.cc.direct
 
 std::string own_folder() {
   std::array<char, 4096> path = {};
@@ -194,7 +195,20 @@ Words worthwhile_program(const Command &command, const Words &ran, const Stamps 
   return {};
 }
 
+// Have burnish make an object by clang's front end and a back end of its own. Nothing where it is not known to make
+// clang's object, too: then clang runs.
+std::optional<int> direct(const Tools &tools, const Command &command, const Words &arguments) {
+  bool simple = command.sources.size() == 1 && !is_assembly(command.sources[0]) && !command.links && for_size(command);
+  bool others = !command.gnu.empty() || !tools.other.empty() || command.uses_profile || command.whole_program;
+  if (!simple || others || command.alone)
+    return {};
+  auto code = served(tools.folder, words_of(tools, command, {"--direct"}, arguments), DECLINED);
+  return code == DECLINED ? std::nullopt : code;
+}
+
 int compile(const Tools &tools, const Command &command, const Words &arguments) {
+  if (auto code = direct(tools, command, arguments))
+    return *code;
   Stamps before;
   for (const auto &output : command.outputs)
     before[output] = stamp(output);

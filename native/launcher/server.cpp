@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 extern char **environ;
 
@@ -223,13 +224,16 @@ int take_lock(const std::string &path) {
   return lock;
 }
 
-// Connect to the server, which this starts from the second call within a minute on: a single file needs none.
+// Connect to the server, which this starts from the second process within a minute on: a single file needs none.
 bool connect_to(int connection, const sockaddr_un &address, const std::string &folder, const std::string &path) {
   auto connects = [&] {
     return connect(connection, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
   };
   if (connects())
     return true;
+  static bool tried = false;
+  if (std::exchange(tried, true))
+    return false;
   if (!touched_recently(path + ".seen")) {
     sweep(path.substr(0, path.rfind('/')));
     return false;
@@ -252,7 +256,7 @@ bool connect_to(int connection, const sockaddr_un &address, const std::string &f
 
 } // namespace
 
-std::optional<int> served(const std::string &folder, const Words &arguments) {
+std::optional<int> served(const std::string &folder, const Words &arguments, int died) {
   auto place = private_folder();
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -271,7 +275,7 @@ std::optional<int> served(const std::string &folder, const Words &arguments) {
     close(connection);
     return {};
   }
-  return receive(connection, code) ? code : 0; // where it died, clang's object stands
+  return receive(connection, code) ? code : died;
 }
 
 bool noted_recently(const std::string &name) {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
+from burnish.cc import back_end
 from burnish.cc.back_end import emit_described
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.foreign import after_level
@@ -17,7 +18,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import in_groups
 from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN, split_code
-from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request, Start
+from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.variants import repeated, vary
 from burnish.core.trace import split_entry
 from burnish.llvm.toolchain import find_tool
@@ -67,7 +68,7 @@ def test_passes_and_code_are_found_together(tmp_path: Path) -> None:
 
 
 def test_the_level_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    start, job = start_of(DATA / "behave.c", tmp_path)
+    start, _ = start_of(DATA / "behave.c", tmp_path)
     asked: list[Decided] = []
     generate = Generations.generate
 
@@ -75,13 +76,19 @@ def test_the_level_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         asked.append(decided)
         return generate(self, decided)
 
+    emitted: list[Emitted] = []
+
+    def described(bitcode: bytes, job: ClangJob) -> Emitted:
+        emitted.append(emit_described(bitcode, job))
+        return emitted[-1]
+
     monkeypatch.setattr(Generations, "generate", counted)
+    monkeypatch.setattr(back_end, "emit_described", described)
     found = vary(start, short("behave.c"))
-    assert len(asked) == 1 + found.evaluations
+    assert (len(emitted), len(asked)) == (1, found.evaluations)
     asked.clear()
     after = after_level(start.bitcode, "Oz")
-    emitted = emit_described(after, job)
-    level = Attempt(after, (), 0, emitted.calls, emitted=emitted)
+    level = Attempt(after, (), 0, emitted[0].calls, emitted=emitted[0])
     known = vary(replace(start, level=level, level_bitcode=after), short("behave.c"))
     assert (known.trace, known.code) == (found.trace, found.code)
     assert len(asked) == found.evaluations

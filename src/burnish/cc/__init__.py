@@ -3,7 +3,7 @@
 clang runs the whole command first, unchanged. So diagnostics, dependency files, exit codes and objects are
 clang's own, and stay valid if burnish fails. Then burnish makes each object of a -Os or -Oz compilation
 again, from the same `clang -cc1` line with burnish's passes in the middle. The new object replaces clang's
-only if it is smaller.
+only if it is smaller. Where burnish is known to make clang's object, too, clang runs the front end alone.
 
     jobs              the processes that clang would start, as clang -### prints them
     refusals          compilations that burnish leaves to clang, and the least size to gain
@@ -13,6 +13,8 @@ only if it is smaller.
     shares            one budget for all files of a build
     outcomes          the inputs of each step after clang, and the outcome for each object and program
     objects           the objects of a command, or the program that it compiled and linked at once
+    direct            one object of which clang runs the front end alone
+    object_kind       the options that reach the back end: where burnish is known to make clang's objects
     improve           one object: front end, searches
     object_trials     the trials for one object, and the comparison with clang's
     cold_trials       trials with a profile; at levels for speed, of cold functions alone

@@ -11,7 +11,7 @@ from burnish.cc.outcomes import level_of_passes
 from burnish.cc.profiles import without_profile
 from burnish.cc.requests import Emitted, KeptReference
 from burnish.core.errors import CompilerCrash
-from burnish.llvm.modules.origin import CallCosts
+from burnish.llvm.modules.origin import CallCosts, Options, prepare, run_level
 
 # Options that change code generation for the whole process, that write more than the object, or that are
 # missing in burnish's back end.
@@ -72,6 +72,25 @@ def emit_described(bitcode: bytes, job: ClangJob) -> Emitted:
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None
     return Emitted(made.object, CallCosts.of(made))
+
+
+def made_of(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:
+    """Return a module of the front end after the passes of its level, and its object.
+
+    If the job makes assembly, this comes as bytes in the object's place.
+
+    Raises:
+        KeptReference, CompilerCrash: see `emit`.
+    """
+    module = _native.Module(bitcode, job.source)
+    module.number_on()
+    level = level_of_passes(job.level)
+    if passes and module.has_debug_info:
+        prepare(module, Options(level=level))
+    if passes:
+        run_level(module, level)
+    after = module.bitcode()
+    return after, emit_described(after, job) if job.compiles else emit(after, job)
 
 
 def _back_end(job: ClangJob) -> _native.BackEnd:

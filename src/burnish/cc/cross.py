@@ -20,7 +20,7 @@ from burnish.cc.command_key import Key
 from burnish.cc.improve import DEPENDENCIES, improve_own
 from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.outcomes import Build, Outcome, level_of_passes, passed_through
+from burnish.cc.outcomes import Build, Outcome, passed_through
 from burnish.cc.own_trials import Own
 from burnish.cc.refusals import refused_option
 from burnish.cc.requests import Compiled, DriverOptions, Emitted, KeptReference, Optimizer
@@ -213,16 +213,9 @@ def own_of(job: ClangJob, folder: Path) -> Own:
 
 
 def _made(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:
-    """Return a module after the passes of its level, and its object or, as bytes, its assembly."""
-    from burnish import _native
-    from burnish.cc.back_end import emit, emit_described
-    from burnish.llvm.modules.origin import run_level
+    from burnish.cc.back_end import made_of  # loads LLVM, so only in this process
 
-    module = _native.Module(bitcode, job.source)
-    if passes:
-        run_level(module, level_of_passes(job.level))
-    after = module.bitcode()
-    return after, emit_described(after, job) if job.compiles else emit(after, job)
+    return made_of(bitcode, job, passes=passes)
 
 
 def _assembled(job: ClangJob) -> bytes:

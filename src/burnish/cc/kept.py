@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS objects (
 CREATE TABLE IF NOT EXISTS sources (
     key TEXT, contents TEXT, files TEXT, name TEXT, object TEXT REFERENCES objects ON DELETE CASCADE,
     compilation TEXT, reference BLOB, used REAL, PRIMARY KEY (key, contents));
+CREATE TABLE IF NOT EXISTS kinds (key TEXT PRIMARY KEY);
 CREATE INDEX IF NOT EXISTS by_name ON sources (name);
 CREATE INDEX IF NOT EXISTS by_object ON sources (object);
 """
@@ -149,6 +150,26 @@ class ObjectMemory:
         """Return an object by a key of `Key.of_module`; None if there is not any."""
         with self._database() as database:
             return self._kept(database, key)
+
+    def same_object(self, key: str) -> tuple[Kept, Compilation, bytes] | None:
+        """Return what `same_module` does, with a compilation that led there, and the compiler's object."""
+        with self._database() as database:
+            kept = self._kept(database, key)
+            row = database.execute(
+                "SELECT compilation, reference FROM sources WHERE object = ? ORDER BY used DESC LIMIT 1",
+                (key,),
+            ).fetchone()
+        return (kept, Compilation.parse(row[0]), zlib.decompress(row[1])) if kept and row else None
+
+    def knows_kind(self, key: str) -> bool:
+        """Return whether burnish's back end makes clang's objects of a kind; see burnish.cc.object_kind."""
+        with self._database() as database:
+            return bool(database.execute("SELECT 1 FROM kinds WHERE key = ?", (key,)).fetchone())
+
+    def keep_kind(self, key: str) -> None:
+        """Store a kind for which this has been found."""
+        with self._database() as database:
+            database.execute("INSERT OR IGNORE INTO kinds VALUES (?)", (key,))
 
     def previous(self, name: str) -> tuple[str, ...]:
         """Return the trace of a command's latest object, whatever its files contained; () without one."""

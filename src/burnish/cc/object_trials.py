@@ -23,7 +23,13 @@ _INTERNAL, _HIDDEN = 1, 2  # visibilities: STV_*
 
 
 class ObjectTrials(Trials):
-    """Trials for one object: the best attempt is compared with clang's object at the end."""
+    """Trials for one object: the best attempt is compared with clang's object at the end.
+
+    Attributes:
+        makes_clangs: True if a search of variants has found that burnish's back end makes clang's object.
+    """
+
+    makes_clangs = False
 
     def __init__(
         self, module: bytes, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard
@@ -47,7 +53,9 @@ class ObjectTrials(Trials):
 
             return variants.vary(start, forked)
 
-        return self._taken(lambda: self._searched(vary))
+        made = self._taken(lambda: self._searched(vary))
+        self.makes_clangs = made and bool(self.best or self.level) and self.own is not None
+        return made
 
     def repeat(self, trace: Trace, request: Request, *, checks: bool = True) -> None:
         """See Trials; passes and code in one step where burnish's back end makes the object.

@@ -18,7 +18,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE_SECONDS = 5.0  # for a child to end after a signal
 
 # Variables that make clang write more files than its arguments name.
-_NOISY = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
+NOISY = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
 
 
 class Interrupted(BaseException):
@@ -85,7 +85,7 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={name: value for name, value in os.environ.items() if name not in _NOISY},
+        env={name: value for name, value in os.environ.items() if name not in NOISY},
     )
     with _child(started) as process:
         try:

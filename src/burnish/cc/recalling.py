@@ -64,6 +64,23 @@ class Recollection:
             return None
         return self._written(kept, unsearched)
 
+    def recall(self, bitcode: bytes) -> tuple[Outcome, bytes] | None:
+        """Return the outcome and the object of an earlier build for the front end's module; None if unknown.
+
+        Without a smaller object, the object is the compiler's.
+        """
+        known = self.memory.same_object(self.key.of_module(bitcode))
+        if not known:
+            return None
+        kept, made, reference = known
+        if kept.effort < ENOUGH * needed(self.build.options, made.compiler_seconds):
+            return None
+        unsearched = Outcome(self.job.source, self.job.level, self.job.command, before=made.before)
+        compiled = replace(self.build.compiled, clang_seconds=made.compiler_seconds)
+        again = replace(self, build=replace(self.build, compiled=compiled))
+        outcome = again.keep(self._written(kept, unsearched), bitcode, reference)
+        return outcome, outcome.better.read_bytes() if outcome.better else reference
+
     def _written(self, kept: Kept, unsearched: Outcome) -> Outcome:
         outcome = kept.outcome(unsearched)
         if kept.content is None:

@@ -64,6 +64,7 @@ class DriverOptions:
     # the options that objects depend on, as the user gave them
     words: tuple[str, ...] = field(default=(), compare=False)
     compiled: Compiled | None = None  # None: clang, or the user's compiler, has not run yet
+    direct: bool = field(default=False, compare=False)  # see burnish.cc.direct
     caller: int | None = None  # the launcher's process, which the build started; None: this one
 
     @property

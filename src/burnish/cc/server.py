@@ -48,6 +48,7 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         return
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have one thread
     # Imports for every file, before the first request.
+    import burnish.cc.direct
     import burnish.cc.machine_code
     import burnish.cc.objects
     import burnish.cc.optimizer

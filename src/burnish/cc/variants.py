@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from burnish import _native
-from burnish.cc.back_end import back_end_of
+from burnish.cc.back_end import back_end_of, made_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END, least_tried
 from burnish.cc.prior_variants import variants_of
@@ -45,6 +45,7 @@ def vary(start: Start, request: Request) -> Attempt:
         KeptReference: nothing smaller was found.
         BurnishError: the module cannot be read, or LLVM fails.
     """
+    start = _with_level(start)
     objective, first = objective_of(request), _opened(start, request)
     memory, remembered = None, []
     if request.options.memory:
@@ -86,6 +87,8 @@ def repeated(start: Start, request: Request, trace: Trace, *, checks: bool) -> A
     Raises:
         LeftToClang, BurnishError: see `vary`.
     """
+    if checks:
+        start = _with_level(start)
     first = _opened(start, request)
     session = _staged(first, start)
     if checks:
@@ -96,6 +99,22 @@ def repeated(start: Start, request: Request, trace: Trace, *, checks: bool) -> A
     code.opened.verify()
     found = tuple(session.trace[len(own) :])
     return Attempt(code.opened.module.bitcode(), found, 0, code=code.object_code())
+
+
+def _with_level(start: Start) -> Start:
+    """Return the start with the module and the object after the level's own passes.
+
+    Raises:
+        LeftToClang: burnish's back end does not take the options of the command.
+    """
+    if start.level:
+        return start
+    job = ClangJob(start.command)
+    if back_end_of(job) is None:
+        raise LeftToClang(NO_BACK_END)
+    after, made = made_of(start.bitcode, job, passes=True)
+    assert not isinstance(made, bytes)  # which is assembly
+    return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
 
 
 def _opened(start: Start, request: Request) -> ModuleSession:

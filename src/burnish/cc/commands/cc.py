@@ -131,6 +131,8 @@ def compile_and_improve(
     if options.compiled and _recalled(replace(key, options=options)):
         return 0
     compiler = options.gnu or options.clang or find_tool("clang++" if cxx else "clang")
+    if options.direct:
+        return _direct(compiler, replace(key, options=replace(options, direct=False)), optimizer)
     plan = make_plan(compiler, arguments) if not options.gnu else _gnu_plan(options, arguments)
     if plan and options.clang:
         _check_version(options.clang, plan.version)
@@ -181,6 +183,29 @@ def _recalled(key: Key) -> bool:
             log_outcomes(compiler, key.options, [(outcome, output)])
             return True
     return False
+
+
+def _direct(clang: Path, key: Key, optimizer: Optimizer) -> int:
+    """Make an object by clang's front end and burnish's back end; return the exit code, or DECLINED."""
+    import tempfile  # most commands do not need these
+
+    from burnish.cc.direct import DECLINED, Direct
+
+    found = None
+    try:
+        with (
+            contextlib.suppress(KeptReference, BurnishError, OSError),
+            tempfile.TemporaryDirectory(prefix="burnish-") as workspace,
+            processes.signals_raise(),
+        ):
+            found = Direct(clang, key, optimizer, Path(workspace)).run()
+    except processes.Interrupted as interrupted:
+        return processes.die_of(interrupted.signum)
+    if not found:
+        return DECLINED
+    outcome, output, compiler = found
+    log_outcomes(compiler, key.options, [(outcome, output)])
+    return 0
 
 
 def _cross(plan: ClangJobs, key: Key, options: DriverOptions, optimizer: Optimizer) -> int:
@@ -281,6 +306,10 @@ def parse(
             del rest[0]
             break
         if rest[0] in ("--launched", "--alone"):
+            del rest[0]
+            continue
+        if rest[0] == "--direct":
+            options = replace(options, direct=True)
             del rest[0]
             continue
         if rest[0] == "--whole-program":

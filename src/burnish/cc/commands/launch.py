@@ -12,7 +12,8 @@ from typing import NoReturn
 
 from burnish.core.errors import MissingTool
 
-HANDED_OVER = ("--launched", "--compiled", "--serve")  # first options of the launcher's calls of Python
+# The first options of the launcher's calls of Python.
+HANDED_OVER = ("--launched", "--compiled", "--direct", "--serve")
 
 
 def is_handed_over(arguments: Sequence[str]) -> bool:

@@ -1,0 +1,126 @@
+"""Compilations of which clang runs the front end alone: burnish makes clang's object, and a smaller one.
+
+Clang's passes and code generation take most of its time, and a search does both again for its reference. An
+earlier search may have found that burnish's back end makes clang's objects of the command's kind. Then
+burnish makes the reference, and clang need not. A command is declined where anything is not known to be as
+clang has it: its object, its warnings, files beside the object. Then clang runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.cc import processes
+from burnish.cc.command_key import Key
+from burnish.cc.improve import DEPENDENCIES, improve_own
+from burnish.cc.isolation import LONGEST_SECONDS, Guard
+from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
+from burnish.cc.kept import memory_in
+from burnish.cc.object_kind import kind_key, kind_of
+from burnish.cc.outcomes import Build, Outcome
+from burnish.cc.own_trials import Own
+from burnish.cc.recalling import Recollection, remembers
+from burnish.cc.requests import Compiled, KeptReference, Optimizer
+from burnish.core.clock import PROCESSORS
+from burnish.files import write_atomically
+
+DECLINED = 100  # exit code: clang is to run; as in native/launcher/main.cpp
+
+# Variables with which clang does more than its arguments say.
+_VARIABLES = frozenset({*processes.NOISY, "CCC_OVERRIDE_OPTIONS", "CC_PRINT_OPTIONS", "CC_LOG_DIAGNOSTICS"})
+
+
+@dataclass(frozen=True)
+class Direct:
+    """A command for one object.
+
+    Attributes:
+        clang: Its path.
+        key: Of the command, with burnish's options.
+        workspace: The folder for temporary files.
+    """
+
+    clang: Path
+    key: Key
+    optimizer: Optimizer
+    workspace: Path
+
+    def run(self) -> tuple[Outcome, Path, str] | None:
+        """Make the object; return its outcome, its path and the compiler. None: clang is to run the command.
+
+        Raises:
+            KeptReference, InputError, OSError: as None.
+        """
+        start = PROCESSORS.now()
+        kind, options = kind_of(self.key.arguments), self.key.options
+        if kind is None or not remembers(options) or options.lock or _VARIABLES.intersection(os.environ):
+            return None
+        assert options.memory
+        plan = make_plan(self.clang, self.key.arguments)
+        if not plan or len(plan.jobs) != 1 or plan.is_for_another_machine or plan.warnings:
+            return None
+        (job,) = plan.jobs
+        if not job.compiles or not _is_plain(job.output_path) or self._build(plan).refusal(job):
+            return None
+        if not memory_in(options.memory).knows_kind(kind_key(kind, job, plan.compiler)):
+            return None
+        code, warnings = processes.run_and_read(self._front_end(job).command)
+        if code or (warnings and sys.stderr.isatty()):  # clang asks the terminal for colours and its width
+            return None
+        module = (self.workspace / "front.bc").read_bytes()
+        outcome, content = self._recalled(plan, job, module) or self._made(plan, job, module, start)
+        write_atomically(job.output_path, content)
+        sys.stderr.write(warnings)
+        return replace(outcome, seconds=PROCESSORS.now() - start), job.output_path, plan.compiler
+
+    def _front_end(self, job: ClangJob) -> ClangJob:
+        """Return the front end's job, which also writes a rule with the files that it reads."""
+        front = job.front_end(self.workspace / "front.bc")
+        return front if job.value("-dependency-file") else front.with_dependencies(self._dependencies)
+
+    @property
+    def _dependencies(self) -> Path:
+        return self.workspace / DEPENDENCIES
+
+    def _recalled(self, plan: ClangJobs, job: ClangJob, module: bytes) -> tuple[Outcome, bytes] | None:
+        """Return the outcome and the object of an earlier build for the same module; None if unknown."""
+        if rule := job.value("-dependency-file"):
+            shutil.copyfile(rule, self._dependencies)
+        recollection = Recollection.of(self._build(plan), job, self._dependencies)
+        return recollection.recall(module) if recollection else None
+
+    def _made(self, plan: ClangJobs, job: ClangJob, module: bytes, start: float) -> tuple[Outcome, bytes]:
+        """Make clang's object, then search for a smaller one; return the outcome and the better object."""
+        own = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS).step(lambda: _own(module, job))
+        ended = PROCESSORS.now()
+        outcome = improve_own(self._build(plan, ended - start, ended), job, own, self.workspace)
+        return outcome, outcome.better.read_bytes() if outcome.better else own.code
+
+    def _build(self, plan: ClangJobs, seconds: float = 0.0, ended: float = 0.0) -> Build:
+        compiled = Compiled(seconds, ended, frozenset())
+        return Build(plan, compiled, self.key.options, self.optimizer, self.workspace, self.key)
+
+
+def _own(module: bytes, job: ClangJob) -> Own:
+    """Return clang's object of the front end's module, by burnish's back end.
+
+    Raises:
+        KeptReference: LLVM warns of something, which clang would print.
+    """
+    from burnish import _native
+    from burnish.cc.back_end import made_of
+
+    after, made = made_of(module, job, passes=True)
+    if _native.warnings_so_far():
+        raise KeptReference("clang would warn")
+    assert not isinstance(made, bytes)  # which is assembly
+    return Own(module, after, made)
+
+
+def _is_plain(output: Path) -> bool:
+    """Return whether a file can be made at a path, or replaced there by another one."""
+    return output.parent.is_dir() and not output.is_symlink() and (output.is_file() or not output.exists())

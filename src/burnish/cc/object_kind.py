@@ -1,0 +1,55 @@
+"""Kinds of objects: the options of a command that reach the back end, without its files and definitions.
+
+Burnish's back end makes clang's objects of one kind, or it does not; the memory knows the kinds for which a
+search has compared both. See burnish.cc.direct.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from burnish import __version__
+from burnish.cc.command_key import digest
+from burnish.cc.jobs import ClangJob
+
+# Patterns of whole words. The first ones have their value in the next word.
+_WITH_VALUE = re.compile(r"-[IDUo]|-isystem|-iquote|-idirafter|-include|-imacros|-M[FTQ]")
+_OF_FRONT_END = re.compile(
+    r"-[IDUo].+|-isystem.+|-iquote.+|-M[FTQ].+|-MM?D|-MP|-c|-w|-W(?!frame-larger-than|[apl],).*"
+    r"|-pedantic(-errors)?|-ansi|-std=.+|-pipe|-pthread|-g0|-nostdinc(\+\+)?|-(std|rt|unwind)lib=.+"
+    r"|-f(no-)?(color|caret)-diagnostics|-fdiagnostics-color(=.+)?|--(start|end)-no-unused-arguments"
+)
+_OF_BACK_END = re.compile(
+    r"-O.|-m(?!llvm|mlir|link|fentry|relax-all)[a-z0-9.-]+(=[\w.+-]+)?"
+    r"|-f(no-)?(PIC|PIE|aligned-allocation|addrsig|assume-sane-operator-new|asynchronous-unwind-tables"
+    r"|builtin(-\w+)?|char8_t|common|data-sections|delete-null-pointer-checks|exceptions|fast-math|freestanding"
+    r"|function-sections|hosted|ident|inline|inline-functions|jump-tables|math-errno|merge-all-constants"
+    r"|omit-frame-pointer|optimize-sibling-calls|pic|pie|plt|rtti|semantic-interposition|short-enums"
+    r"|short-wchar|signed-char|sized-deallocation|stack-protector(-strong|-all)?|strict-aliasing|strict-enums"
+    r"|strict-overflow|strict-vtable-pointers|threadsafe-statics|trapping-math|unique-section-names"
+    r"|unsigned-char|unwind-tables|use-cxa-atexit|visibility-inlines-hidden|wrapv|zero-initialized-in-bss)"
+    r"|-fvisibility=\w+|-ftls-model=[\w-]+|-ffp-contract=\w+|-fcf-protection(=\w+)?|-fstrict-flex-arrays=\d"
+)
+
+
+def kind_of(arguments: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the words that reach the back end; None if there is another word that this module does not know.
+
+    Args:
+        arguments: Clang's, of a command for one object.
+    """
+    kind, words = [], iter(arguments)
+    for word in words:
+        if _WITH_VALUE.fullmatch(word):
+            next(words, None)
+        elif _OF_BACK_END.fullmatch(word):
+            kind.append(word)
+        elif word.startswith("-") and not _OF_FRONT_END.fullmatch(word):
+            return None
+    return tuple(kind)
+
+
+def kind_key(kind: tuple[str, ...], job: ClangJob, compiler: str) -> str:
+    """Return the key of a kind in the memory, for the compiler with its version."""
+    return digest(repr((__version__, compiler, job.value("-triple"), job.language, kind)).encode())

@@ -1,0 +1,206 @@
+"""Where burnish is known to make clang's object, clang runs the front end alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish import _native
+from burnish.cc.back_end import made_of
+from burnish.cc.direct import DECLINED
+from burnish.cc.jobs import make_plan
+from burnish.cc.object_kind import kind_of
+from burnish.llvm.toolchain import find_tool
+from tests.cc.conftest import write_script
+from tests.cc.remembering import Builds
+from tests.cc.served import run
+from tests.sources import DATA
+
+FUNCTION = "\nint another(int x) { return more(x) + 7; }\n"
+UNUSED = "\nint unused(int x) { int y; return more(x); }\n"
+WARNED = '\nvoid old(void) __attribute__((warning("old")));\nvoid caller(void) { old(); }\n'
+
+
+def compiled(builds: Builds, *options: str, source: str = "table.c") -> subprocess.CompletedProcess[bytes]:
+    """Ask as the launcher does, with one option of clang more."""
+    own = ["--direct", f"--report={builds.log}", f"--remember={builds.memory}", "--budget=0.1s", "--"]
+    words = [*own, *options, "-Oz", "-c", source, "-o", "table.o"]
+    return run([sys.executable, "-m", "burnish.cli", "cc", *words], builds.folder)
+
+
+def by_clang(builds: Builds, *options: str) -> tuple[bytes, bytes]:
+    """Return clang's object and its warnings."""
+    command = [str(find_tool("clang")), *options, "-Oz", "-c", "table.c", "-o", "clang.o"]
+    done = subprocess.run(command, cwd=builds.folder, check=True, capture_output=True)
+    return (builds.folder / "clang.o").read_bytes(), done.stderr
+
+
+def loaded_bytes(code: bytes) -> int:
+    return int(_native.object_sizes(code, True).loaded_bytes)
+
+
+def change(builds: Builds, text: str) -> None:
+    builds.source.write_text(builds.source.read_text() + text)
+
+
+def test_a_changed_file_is_compared_with_clangs_object(built: Builds) -> None:
+    change(built, FUNCTION)
+    built.object.unlink()
+    done = compiled(built)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    clangs, _ = by_clang(built)
+    record = built.last
+    assert (record.action, record.loaded_bytes_before) == ("optimized", loaded_bytes(clangs))
+    assert record.loaded_bytes == loaded_bytes(built.object.read_bytes()) < loaded_bytes(clangs)
+    assert not record.recalled and record.compiler.startswith("clang 23")
+
+
+@pytest.mark.parametrize("comment", ["", "/* another comment */\n"])
+def test_what_is_known_of_the_module_is_taken(built: Builds, comment: str) -> None:
+    found = built.object.read_bytes()
+    built.object.unlink()
+    (built.folder / "more.h").write_text(f"{comment}int more(int);\n")
+    assert compiled(built, "-MMD").returncode == 0
+    assert built.object.read_bytes() == found
+    assert built.last.recalled and not built.last.evaluations
+    assert (built.folder / "table.d").read_text() == "table.o: table.c more.h\n"
+    built.object.write_bytes(by_clang(built)[0])
+    assert built.build("--budget=0.3s").recalled  # and so it is kept
+
+
+def test_where_nothing_is_smaller_the_object_is_clangs(built: Builds) -> None:
+    built.source.write_text("int small(int x) { return x; }\n")
+    assert compiled(built).returncode == 0
+    assert built.last.reason.startswith("the object has less than 128 bytes of code")
+    assert built.object.read_bytes() == by_clang(built)[0]
+
+
+def test_warnings_are_clangs(built: Builds) -> None:
+    change(built, UNUSED)
+    done = compiled(built, "-Wall")
+    clangs, warnings = by_clang(built, "-Wall")
+    assert (done.returncode, done.stderr) == (0, warnings) and b"unused variable 'y'" in warnings
+    assert built.last.loaded_bytes_before == loaded_bytes(clangs)
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("", "-fstack-usage"),  # a file beside the object
+        ("", "-Wa,--noexecstack"),
+        ("", "-fno-unwind-tables"),  # objects of this kind were never compared
+        ("", "-O2"),
+        ("\nint wrong", "-MMD"),  # clang says what is wrong
+        (WARNED, "-w"),  # the back end would warn
+        ("", "no_such_file.c"),
+    ],
+)
+def test_what_may_not_be_as_with_clang_is_declined(built: Builds, text: str, option: str) -> None:
+    change(built, text)
+    found, lines = built.object.read_bytes(), built.log.read_text()
+    done = compiled(built, option)
+    assert (done.returncode, done.stdout, done.stderr) == (DECLINED, b"", b"")
+    assert (built.object.read_bytes(), built.log.read_text()) == (found, lines)
+
+
+def test_outputs_that_are_no_plain_files_are_declined(built: Builds, monkeypatch: pytest.MonkeyPatch) -> None:
+    built.object.rename(built.folder / "elsewhere.o")
+    built.object.symlink_to("elsewhere.o")
+    assert compiled(built).returncode == DECLINED
+    built.object.unlink()
+    built.object.mkdir()
+    assert compiled(built).returncode == DECLINED
+    built.object.rmdir()
+    monkeypatch.setenv("DEPENDENCIES_OUTPUT", "more.d")
+    assert compiled(built).returncode == DECLINED
+    monkeypatch.delenv("DEPENDENCIES_OUTPUT")
+    built.memory.write_bytes(b"no database" * 1000)
+    assert compiled(built).returncode == DECLINED
+    assert not built.object.exists()
+
+
+@pytest.mark.parametrize("name", ["hash_table.c", "behave.c"])
+@pytest.mark.parametrize("options", [("-Oz",), ("-Os", "-g", "-fPIC"), ("-Oz", "-ffunction-sections")])
+def test_the_objects_are_clangs_to_the_byte(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+    clang, made, front = find_tool("clang"), tmp_path / "made.o", tmp_path / "front.bc"
+    # printf becomes puts: then there are new strings, whose names have the next numbers
+    source = tmp_path / name
+    prints = "".join(f'if (n > {i}) printf("number {i}\\n"); printf("%d{i}", n);' for i in range(20))
+    source.write_text(f"{(DATA / name).read_text()}\n#include <stdio.h>\nvoid prints(int n) {{ {prints} }}\n")
+    arguments = [*options, "-c", str(source), "-o", str(made)]
+    subprocess.run([clang, *arguments], check=True)
+    plan = make_plan(clang, arguments)
+    assert plan
+    (job,) = plan.jobs
+    subprocess.run(job.front_end(front).command, check=True)
+    _, own = made_of(front.read_bytes(), job, passes=True)
+    assert not isinstance(own, bytes) and own.code == made.read_bytes()
+
+
+FILES = st.sampled_from(
+    [("-I", "x"), ("-Ix",), ("-DX=1",), ("-o", "-Os"), ("-MF", "-g"), ("a.c",), ("-Wall",)]
+)
+
+
+@given(st.lists(FILES))
+def test_files_and_definitions_are_in_no_kind(words: list[tuple[str, ...]]) -> None:
+    flat = [part for word in words for part in word]
+    assert kind_of(["-Oz", *flat, "-fPIC", "-march=x86-64-v2"]) == ("-Oz", "-fPIC", "-march=x86-64-v2")
+    for unknown in (
+        "-fstack-usage",
+        "-Wp,-MD,x.d",
+        "-Xclang",
+        "-mllvm",
+        "-save-temps",
+        "-Wframe-larger-than=1",
+    ):
+        assert kind_of(["-Oz", *flat, unknown]) is None
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The folder of sockets, in one of this test alone."""
+    runtime = Path("/tmp") / f"burnish-test-{os.getpid()}"  # short: a socket's path has 108 bytes at most
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    yield runtime / "burnish"
+    shutil.rmtree(runtime)
+
+
+def test_where_the_server_dies_or_declines_clang_runs(built: Builds, place: Path) -> None:
+    command = built.command("--budget=0.1s")
+    command.remove("--alone")
+    (built.folder / "bin").mkdir()
+    shutil.copy(command[0], built.folder / "bin" / "burnish-cc")
+    (built.folder / "bin" / "clang").symlink_to(find_tool("clang"))
+    write_script(built.folder / "bin" / "burnish", "exit 0")
+    command[0] = str(built.folder / "bin" / "burnish-cc")
+    subprocess.run(command, cwd=built.folder, check=True)
+    (seen,) = place.glob("*.seen")
+    clangs, _ = by_clang(built)
+    for answer in (b"!", b"!" + DECLINED.to_bytes(4, "little")):
+        built.object.unlink()
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(seen.with_suffix("")))
+            server.listen()
+            running = subprocess.Popen(command, cwd=built.folder)
+            words = []
+            for number, said in enumerate((answer, b"!" + bytes(4))):  # then clang has run
+                connection, _ = server.accept()
+                with connection:
+                    words.append(connection.recv(1 << 20) + connection.recv(1 << 20))
+                    assert built.object.exists() == bool(number)
+                    connection.sendall(said)
+            assert running.wait(60) == 0
+        assert b"--direct" in words[0] and b"--compiled=" in words[1]
+        assert built.object.read_bytes() == clangs
+        seen.with_suffix("").unlink()
