@@ -5,17 +5,20 @@
 clang -Oz builds each project three times (the median of its processor time is the unit), then `burnish cc`
 with an empty memory: first; again, unchanged; with another comment in each header; with a changed function
 in each source; and unchanged once more, after `burnish improve` for --improve times clang's time. Sizes are
-loaded bytes of all objects, against clang's of the same sources. Times are processor times of clang, of the
-launcher and of burnish, as the build log has it. One compiler runs at a time.
+loaded bytes of all objects, against clang's of the same sources. Times are processor times of all processes
+that a build starts, with the server of `burnish cc`, which ends with the build. One compiler runs at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
+import os
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,6 +41,7 @@ DEFAULT = "lua,mawk,expat,bzip2"
 TIMES = 3  # of clang
 BODY = re.compile(r"^\w[^;{}#]*\)\s*\{\n", re.MULTILINE)  # the head of a function with its brace
 CHANGED = "changed_by_benchmark"
+CHILD_SUBREAPER = 36  # orphans become children of this process: include/uapi/linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,15 @@ class Building:
     tables: bool
 
     def build(self, compiler: Sequence[str]) -> float:
-        """Compile all sources of the project's programs; return the processor seconds of the commands."""
+        """Compile all sources of the project's programs; return the processor seconds of all processes."""
         flags = ["-Oz", *SECTIONS, *(() if self.tables else WITHOUT_TABLES), *self.project.flags]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        for source in self.sources():
-            words = [*compiler, *flags, "-c", str(source), "-o", str(self.object(source))]
-            subprocess.run(words, cwd=self.folder, env=ENVIRONMENT, check=True, capture_output=True)
+        with tempfile.TemporaryDirectory() as runtime:
+            environment = ENVIRONMENT | {"XDG_RUNTIME_DIR": runtime}
+            for source in self.sources():
+                words = [*compiler, *flags, "-c", str(source), "-o", str(self.object(source))]
+                subprocess.run(words, cwd=self.folder, env=environment, check=True, capture_output=True)
+            end_orphans()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -85,6 +92,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="append the rows of JSON")
     options = parser.parse_args()
     names = options.projects.split(",")
+    ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
     for name in names:
         if name not in project_names():
             raise UnknownName.among("project", name, project_names())
@@ -128,7 +136,7 @@ def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[st
             records = [json.loads(line) for line in log.read_text().splitlines()]
             row[build] = {
                 "change": building.bytes() / reference - 1,
-                "time": (taken + sum(record["seconds"] for record in records)) / compiled,
+                "time": taken / compiled,
                 "recalled": sum(record.get("recalled", False) for record in records),
                 "searched": sum(record["evaluations"] > 0 for record in records),
                 "evaluations": sum(record["evaluations"] for record in records),
@@ -154,6 +162,14 @@ def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[st
         subprocess.run(line, cwd=building.folder, env=ENVIRONMENT, check=True, capture_output=True)
         by_burnish("improved", changed_size, changed)
     return row
+
+
+def end_orphans() -> None:
+    """End the processes that a build has left, and wait for them: their time counts then."""
+    left = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    for process in map(int, left):
+        os.kill(process, signal.SIGTERM)
+        os.waitpid(process, 0)
 
 
 def comment(root: Path) -> None:

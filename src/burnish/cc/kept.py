@@ -152,7 +152,7 @@ class ObjectMemory:
             return self._kept(database, key)
 
     def same_object(self, key: str) -> tuple[Kept, Compilation, bytes] | None:
-        """Return what `same_module` does, with a compilation that led there, and the compiler's object."""
+        """Return an object by a key of `Key.of_module`, its latest compilation, and the compiler's object."""
         with self._database() as database:
             kept = self._kept(database, key)
             row = database.execute(

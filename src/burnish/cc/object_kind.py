@@ -17,8 +17,9 @@ from burnish.cc.jobs import ClangJob
 _WITH_VALUE = re.compile(r"-[IDUo]|-isystem|-iquote|-idirafter|-include|-imacros|-M[FTQ]")
 _OF_FRONT_END = re.compile(
     r"-[IDUo].+|-isystem.+|-iquote.+|-M[FTQ].+|-MM?D|-MP|-c|-w|-W(?!frame-larger-than|[apl],).*"
-    r"|-pedantic(-errors)?|-ansi|-std=.+|-pipe|-pthread|-g0|-nostdinc(\+\+)?|-(std|rt|unwind)lib=.+"
+    r"|-pedantic(-errors)?|-ansi|-std=.+|-pipe|-pthread|-nostdinc(\+\+)?|-(std|rt|unwind)lib=.+"
     r"|-f(no-)?(color|caret)-diagnostics|-fdiagnostics-color(=.+)?|--(start|end)-no-unused-arguments"
+    r"|-f(macro|file|debug)-prefix-map=.+"
 )
 _OF_BACK_END = re.compile(
     r"-O.|-m(?!llvm|mlir|link|fentry|relax-all)[a-z0-9.-]+(=[\w.+-]+)?"
@@ -26,10 +27,10 @@ _OF_BACK_END = re.compile(
     r"|builtin(-\w+)?|char8_t|common|data-sections|delete-null-pointer-checks|exceptions|fast-math|freestanding"
     r"|function-sections|hosted|ident|inline|inline-functions|jump-tables|math-errno|merge-all-constants"
     r"|omit-frame-pointer|optimize-sibling-calls|pic|pie|plt|rtti|semantic-interposition|short-enums"
-    r"|short-wchar|signed-char|sized-deallocation|stack-protector(-strong|-all)?|strict-aliasing|strict-enums"
-    r"|strict-overflow|strict-vtable-pointers|threadsafe-statics|trapping-math|unique-section-names"
-    r"|unsigned-char|unwind-tables|use-cxa-atexit|visibility-inlines-hidden|wrapv|zero-initialized-in-bss)"
-    r"|-fvisibility=\w+|-ftls-model=[\w-]+|-ffp-contract=\w+|-fcf-protection(=\w+)?|-fstrict-flex-arrays=\d"
+    r"|short-wchar|signed-char|sized-deallocation|stack-clash-protection|stack-protector(-strong|-all)?"
+    r"|strict-aliasing|strict-enums|strict-overflow|strict-vtable-pointers|threadsafe-statics|trapping-math"
+    r"|unique-section-names|unsigned-char|unwind-tables|use-cxa-atexit|visibility-inlines-hidden|wrapv"
+    r"|zero-initialized-in-bss)|-g(\d|gdb\d?|dwarf(-\d)?)?|-fvisibility=\w+|-ftls-model=[\w-]+|-ffp-contract=\w+|-fcf-protection(=\w+)?|-fstrict-flex-arrays=\d"
 )
 
 
