@@ -20,6 +20,7 @@ from burnish.cc.command_key import Key
 from burnish.cc.commands import memory as memory_command
 from burnish.cc.commands.cc import default_optimizer
 from burnish.cc.commands.launch import find_launcher
+from burnish.cc.file_budget import FileBudget
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
 from burnish.cc.outcomes import Build, Outcome, Sizes
@@ -315,6 +316,18 @@ def test_a_search_that_failed_is_not_kept(recollection: Recollection) -> None:
     recollection.keep(outcome_of(reason="nothing smaller was found", evaluations=7), b"module", b"object")
     found = recollection.same_module(b"module", outcome_of())
     assert found == outcome_of(reason="nothing smaller was found", recalled=True)
+
+
+def test_an_object_needs_no_front_end_if_no_file_has_changed(recollection: Recollection) -> None:
+    recollection.keep(outcome_of(reason="nothing smaller was found", evaluations=7), b"module", b"object")
+    known = outcome_of(reason="nothing smaller was found", recalled=True)
+    assert recollection.same_files(b"object", outcome_of()) == known
+    assert recollection.same_files(b"another object", outcome_of()) is None
+    longer = replace(recollection.build.options, budget=FileBudget(seconds=9.0))
+    asked = replace(recollection, build=replace(recollection.build, options=longer))
+    assert asked.same_files(b"object", outcome_of()) is None
+    recollection.dependencies.with_name("a.c").write_text("int b;")
+    assert recollection.same_files(b"object", outcome_of()) is None
 
 
 def test_a_command_opens_the_memory_once(

@@ -59,7 +59,20 @@ class Recollection:
 
     def same_module(self, bitcode: bytes, unsearched: Outcome) -> Outcome | None:
         """Return the outcome of an earlier build for the front end's module; None if it is unknown."""
-        kept = self.memory.same_module(self.key.of_module(bitcode))
+        return self._known(self.memory.same_module(self.key.of_module(bitcode)), unsearched)
+
+    def same_files(self, reference: bytes, unsearched: Outcome) -> Outcome | None:
+        """Return the outcome of an earlier build for the compiler's object, if no file has changed since."""
+        found = self.memory.unchanged(self._of_object(reference))
+        return self._known(found and found[0], unsearched)
+
+    def _of_object(self, reference: bytes) -> str:
+        """Return the key of the command with the compiler's object: `unchanged` has it for a sole object."""
+        sole = self.build.key if len(self.build.plan.compilations) == 1 else None
+        return (sole or self.key).of_object(reference)
+
+    def _known(self, kept: Kept | None, unsearched: Outcome) -> Outcome | None:
+        """Return the outcome of what is kept; None if the budget asks for more search than it had."""
         if not kept or kept.effort < ENOUGH * needed(self.build.options, self.build.clang_seconds):
             return None
         return self._written(kept, unsearched)
@@ -100,7 +113,8 @@ class Recollection:
         better = self.memory.keep(
             Kept(module, effort, _found(outcome), content), _cost(outcome, self.build.options.objective)
         )
-        if self.dependencies.is_file():
+        # a step of burnish improve has its compilation from the memory
+        if self.build.effort is None and self.dependencies.is_file():
             files = parse_dependencies(self.dependencies.read_text(errors="surrogateescape"))
             compilation = Compilation(
                 outcome.source,
@@ -115,10 +129,8 @@ class Recollection:
                 self.key.options.words,
                 self.key.cxx,
             )
-            sole = self.build.key if len(self.build.plan.compilations) == 1 else None
-            key = sole or self.key
             self.memory.keep_source(
-                key.of_object(reference), self.key.name, module, files, compilation, reference
+                self._of_object(reference), self.key.name, module, files, compilation, reference
             )
         if better.content == content:
             return outcome
