@@ -364,3 +364,18 @@ def test_what_is_known_is_not_written_again(recollection: Recollection) -> None:
         recollection.keep(outcome_of(evaluations=7), b"module", b"object")
     assert {contents for _, contents in rows()} > {first[0][1]}
     assert max(rows())[1] == first[0][1]
+
+
+def test_the_memory_has_the_module_of_the_last_version(recollection: Recollection) -> None:
+    memory, small = recollection.memory, outcome_of(evaluations=7, before=Sizes(9, 9, 9, 0))
+    for version in (b"1", b"2"):
+        recollection.keep(small, b"module" + version, b"object" + version)
+        recollection.keep_front(b"front" + version, b"object" + version, b"module" + version)
+    (item,) = memory.compilations(Path("/"))
+    assert memory.front(item.key, item.contents) == b"front2"
+    assert recollection.same_front(b"front1", b"object1", outcome_of()) is None
+    assert recollection.same_front(b"front2", b"object2", outcome_of()) == outcome_of(recalled=True)
+    recollection.keep_front(b"front3", b"object2", b"module3")  # whose object is not kept
+    assert recollection.same_front(b"front3", b"object2", outcome_of()) is None
+    with pytest.raises(InputError, match="a build has changed it"):
+        memory.front("another", item.contents)
