@@ -30,7 +30,7 @@ class Bitcode:
 
     @classmethod
     def decode(cls, encoded: bytes) -> Bitcode:
-        """Return what was encoded."""
+        """Return the fields that `encode` has written."""
         fields, _, rest = encoded.partition(b"\n")
         is_linked, size = map(int, fields.split())
         return cls(rest[:size], rest[size:], bool(is_linked))
