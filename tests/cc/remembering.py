@@ -25,13 +25,17 @@ class Builds:
         (folder / "more.h").write_text("int more(int);\n")
         self.source.write_text(HEADER + (DATA / "hash_table.c").read_text())
 
-    def command(self, *options: str, source: str = "table.c") -> list[str]:
+    def burnish(self, *options: str) -> list[str]:
+        """Return the compiler with its options."""
         burnish = [find_launcher("burnish-cc"), "--alone", "--report", str(self.log)]
         chosen = (
             [] if any(word.startswith("--remember") for word in options) else [f"--remember={self.memory}"]
         )
+        return [*burnish, *chosen, *options]
+
+    def command(self, *options: str, source: str = "table.c") -> list[str]:
         output = Path(source).with_suffix(".o").name
-        return [*burnish, *chosen, *options, "-Oz", "-c", source, "-o", output]
+        return [*self.burnish(*options), "-Oz", "-c", source, "-o", output]
 
     def build(self, *options: str) -> Record:
         """Compile, and return the line of the log."""

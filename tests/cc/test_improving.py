@@ -229,7 +229,8 @@ def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def kill() -> None:
         for number in range(improving.MOST_ENDED):
-            with (tmp_path / "pipe").open("wb"):  # a process has opened it, too
+            with (tmp_path / "pipe").open("wb"):  # a process has opened it, too: perhaps one that ends
+                wait_until(lambda number=number: len(pids) > number)  # type: ignore[misc]
                 os.kill(pids[number], signal.SIGKILL)
                 wait_until(lambda number=number: not alive(pids[number]))  # type: ignore[misc]
 

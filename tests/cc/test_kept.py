@@ -20,6 +20,7 @@ from burnish.cc.command_key import Key
 from burnish.cc.commands import memory as memory_command
 from burnish.cc.commands.cc import default_optimizer
 from burnish.cc.commands.launch import find_launcher
+from burnish.cc.file_budget import FileBudget
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
 from burnish.cc.outcomes import Build, Outcome, Sizes
@@ -317,6 +318,18 @@ def test_a_search_that_failed_is_not_kept(recollection: Recollection) -> None:
     assert found == outcome_of(reason="nothing smaller was found", recalled=True)
 
 
+def test_an_object_needs_no_front_end_if_no_file_has_changed(recollection: Recollection) -> None:
+    recollection.keep(outcome_of(reason="nothing smaller was found", evaluations=7), b"module", b"object")
+    known = outcome_of(reason="nothing smaller was found", recalled=True)
+    assert recollection.same_files(b"object", outcome_of()) == known
+    assert recollection.same_files(b"another object", outcome_of()) is None
+    longer = replace(recollection.build.options, budget=FileBudget(seconds=9.0))
+    asked = replace(recollection, build=replace(recollection.build, options=longer))
+    assert asked.same_files(b"object", outcome_of()) is None
+    recollection.dependencies.with_name("a.c").write_text("int b;")
+    assert recollection.same_files(b"object", outcome_of()) is None
+
+
 def test_a_command_opens_the_memory_once(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -351,3 +364,18 @@ def test_what_is_known_is_not_written_again(recollection: Recollection) -> None:
         recollection.keep(outcome_of(evaluations=7), b"module", b"object")
     assert {contents for _, contents in rows()} > {first[0][1]}
     assert max(rows())[1] == first[0][1]
+
+
+def test_the_memory_has_the_module_of_the_last_version(recollection: Recollection) -> None:
+    memory, small = recollection.memory, outcome_of(evaluations=7, before=Sizes(9, 9, 9, 0))
+    for version in (b"1", b"2"):
+        recollection.keep(small, b"module" + version, b"object" + version)
+        recollection.keep_front(b"front" + version, b"object" + version, b"module" + version)
+    (item,) = memory.compilations(Path("/"))
+    assert memory.front(item.key, item.contents) == b"front2"
+    assert recollection.same_front(b"front1", b"object1", outcome_of()) is None
+    assert recollection.same_front(b"front2", b"object2", outcome_of()) == outcome_of(recalled=True)
+    recollection.keep_front(b"front3", b"object2", b"module3")  # whose object is not kept
+    assert recollection.same_front(b"front3", b"object2", outcome_of()) is None
+    with pytest.raises(InputError, match="a build has changed it"):
+        memory.front("another", item.contents)

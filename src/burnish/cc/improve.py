@@ -56,15 +56,34 @@ def improve_own(build: Build, job: ClangJob, own: Own, workspace: Path) -> Outco
 
 
 def improve_rust(build: Build, job: ClangJob, made: Bitcode, reference: Path, workspace: Path) -> Outcome:
-    """Try to make a smaller object than rustc made of some bitcode; see improve."""
+    """Try to make a smaller object than rustc made of some bitcode; see improve.
+
+    The bitcode is remembered, too: to compile it once more would need the variables of cargo.
+    """
+    clock = build.compiled.clock
+    start, content = clock.now(), reference.read_bytes()
+    recollection = Recollection.of(build, job, workspace / DEPENDENCIES) if build.effort is None else None
+    if recollection:
+        with tolerant(recollection.memory):
+            unsearched = kept(job, before=sizes_of(reference, job))
+            if known := recollection.same_front(made.encode(content), content, unsearched):
+                return replace(known, seconds=clock.now() - start)
+
+    searched: list[bytes] = []
 
     def trials(guard: Guard) -> ForeignTrials:
-        return _with_calls(
+        found = _with_calls(
             lambda front: RustTrials(made, front, job, reference, build.optimizer, guard),
             lambda not_called: guard.step(lambda: forbidding(made.front, not_called)),
         )
+        searched.append(found.module)
+        return found
 
-    return _improved(build, job, reference, trials, workspace)
+    outcome = _improved(build, job, reference, trials, workspace)
+    if recollection and searched:
+        with tolerant(recollection.memory):
+            recollection.keep_front(made.encode(content), content, searched[0])
+    return outcome
 
 
 def _improved(

@@ -10,11 +10,13 @@ from pathlib import Path
 from burnish.cc.command_key import Key
 from burnish.cc.commands.cc import default_optimizer, parse
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import improve, improve_own
+from burnish.cc.improve import improve, improve_own, improve_rust
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import Remembered, contents_of, memory_in
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import STACK_LIMIT, Compiled, KeptReference
+from burnish.cc.rust_trials import Bitcode
+from burnish.cc.rustc import RUSTC
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import BurnishError, InputError
 
@@ -84,6 +86,9 @@ def _searched(item: Remembered, memory: Path, seconds: float, seed: int) -> Outc
         reference = folder / "reference.o"
         known = memory_in(memory).reference(item.key, item.contents)
         reference.write_bytes(known)
+        if plan.gnu == RUSTC:
+            made_of = Bitcode.decode(memory_in(memory).front(item.key, item.contents))
+            return improve_rust(build, job, made_of, reference, folder)
         if not plan.is_cross:
             return improve(build, job, reference, folder)
         from burnish.cc.cross import own_of  # most builds are for this machine

@@ -42,6 +42,11 @@ CREATE TABLE IF NOT EXISTS sources (
 CREATE TABLE IF NOT EXISTS kinds (key TEXT PRIMARY KEY);
 CREATE INDEX IF NOT EXISTS by_name ON sources (name);
 CREATE INDEX IF NOT EXISTS by_object ON sources (object);
+-- modules of objects that no command can make again: those of rustc
+CREATE TABLE IF NOT EXISTS fronts (
+    name TEXT PRIMARY KEY, key TEXT, object TEXT REFERENCES objects ON DELETE CASCADE, front BLOB);
+CREATE INDEX IF NOT EXISTS by_front ON fronts (key);
+CREATE INDEX IF NOT EXISTS front_of ON fronts (object);
 """
 
 
@@ -61,7 +66,7 @@ class Compilation:
     options: tuple[str, ...]  # of burnish
     cxx: bool
     is_link: bool = False
-    target: str = ""  # of a link, see ClangJobs
+    target: str = ""  # see ClangJobs
 
     @property
     def objective(self) -> str:
@@ -241,6 +246,28 @@ class ObjectMemory:
                 (*row, zlib.compress(reference, 1), time.time()),
             )
 
+    def same_front(self, key: str) -> Kept | None:
+        """Return an object by the key of `keep_front`; None if there is not any."""
+        with self._database() as database:
+            row = database.execute("SELECT object FROM fronts WHERE key = ?", (key,)).fetchone()
+            return self._kept(database, row[0]) if row else None
+
+    def keep_front(self, key: str, module: str, front: bytes) -> None:
+        """Store the module of a compilation that is kept, in the place of the one before its last change.
+
+        Args:
+            key: Of the compilation with this module.
+            module: Of `Key.of_module`.
+            front: The module, with all that a search needs.
+        """
+        with self._database() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO fronts SELECT name, ?, object, ? FROM sources WHERE object = ?"
+                " LIMIT 1",
+                (key, zlib.compress(front, 1), module),
+            )
+            _limit(database)
+
     def compilations(self, directory: Path) -> list[Remembered]:
         """Return the latest compilation or link of each command at or below a directory, if it has a size."""
         with self._database() as database:
@@ -264,9 +291,20 @@ class ObjectMemory:
         Raises:
             InputError: the memory does not have it any more.
         """
+        return self._stored("reference FROM sources", key, contents)
+
+    def front(self, key: str, contents: str) -> bytes:
+        """Return the module of a compilation as `keep_front` has stored it.
+
+        Raises:
+            InputError: the memory does not have it any more.
+        """
+        return self._stored("front FROM fronts JOIN sources USING (object)", key, contents)
+
+    def _stored(self, what: str, key: str, contents: str) -> bytes:
         with self._database() as database:
             row = database.execute(
-                "SELECT reference FROM sources WHERE key = ? AND contents = ?", (key, contents)
+                f"SELECT {what} WHERE sources.key = ? AND contents = ?", (key, contents)
             ).fetchone()
         if not row:
             raise InputError(f"{self.path}: a build has changed it: improve once more")
@@ -351,7 +389,8 @@ def merge(path: Path, other: Path) -> None:
             " SET cost = excluded.cost, effort = MAX(effort, excluded.effort), found = excluded.found,"
             " content = excluded.content WHERE excluded.cost < cost"
         )
-        database.execute("INSERT OR IGNORE INTO sources SELECT * FROM other.sources")
+        for table in ("sources", "fronts"):
+            database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}")
         merge_traces(database)
         _limit(database)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc.improve import improve
+from burnish.cc.improve import DEPENDENCIES, improve
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Build, Outcome, kept, passed_through, sizes_of
+from burnish.cc.recalling import Recollection
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError
@@ -42,13 +45,24 @@ def _improve_object(build: Build, job: ClangJob) -> Outcome:
     """Replace one object that clang wrote by a smaller one, if there is one."""
     if why := build.refusal(job):
         return passed_through(job, why, job.output_path)
-    outcome = improve(build, job, job.output_path, build.workspace)
+    outcome = _improved(build, job, job.output_path, build.workspace)
     if outcome.better:
         try:
             write_atomically(job.output_path, outcome.better.read_bytes())
         except (OSError, InputError) as error:
             return outcome.unused(f"the object could not be replaced: {error}")
     return outcome
+
+
+def _improved(build: Build, job: ClangJob, reference: Path, folder: Path) -> Outcome:
+    """Take an object from the memory if no file has changed since an earlier build; else improve it."""
+    start = build.compiled.clock.now()
+    if recollection := Recollection.of(build, job, folder / DEPENDENCIES):
+        with contextlib.suppress(InputError, OSError):  # the object is searched, then
+            unsearched = kept(job, before=sizes_of(reference, job))
+            if known := recollection.same_files(reference.read_bytes(), unsearched):
+                return replace(known, seconds=build.compiled.clock.now() - start)
+    return improve(build, job, reference, folder)
 
 
 def _improve_program(build: Build, compilations: list[ClangJob], program: Path) -> list[Outcome]:
@@ -85,7 +99,7 @@ def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
         _repeat(build, build.plan.again(job).with_output(reference), {})
     except (OSError, KeptReference) as error:
         return kept(job, f"compiling once more: {error}"), reference
-    outcome = improve(build, job, reference, folder)
+    outcome = _improved(build, job, reference, folder)
     return outcome, outcome.better or reference
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from burnish.cc.command_key import Key
+from burnish.cc.command_key import Key, digest
 from burnish.cc.file_budget import DEFAULT
 from burnish.cc.jobs import ClangJob
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, memory_in, parse_dependencies
@@ -59,10 +59,7 @@ class Recollection:
 
     def same_module(self, bitcode: bytes, unsearched: Outcome) -> Outcome | None:
         """Return the outcome of an earlier build for the front end's module; None if it is unknown."""
-        kept = self.memory.same_module(self.key.of_module(bitcode))
-        if not kept or kept.effort < ENOUGH * needed(self.build.options, self.build.clang_seconds):
-            return None
-        return self._written(kept, unsearched)
+        return self._known(self.memory.same_module(self.key.of_module(bitcode)), unsearched)
 
     def recall(self, bitcode: bytes) -> tuple[Outcome, bytes] | None:
         """Return the outcome and the object of an earlier build for the front end's module; None if unknown.
@@ -88,6 +85,43 @@ class Recollection:
         better = self.dependencies.with_name("kept.o")
         better.write_bytes(kept.content)
         return replace(outcome, better=better)
+
+    def same_files(self, reference: bytes, unsearched: Outcome) -> Outcome | None:
+        """Return the outcome of an earlier build for the compiler's object, if no file has changed since."""
+        found = self.memory.unchanged(self._of_object(reference))
+        return self._known(found and found[0], unsearched)
+
+    def same_front(self, front: bytes, reference: bytes, unsearched: Outcome) -> Outcome | None:
+        """Return the outcome of an earlier build for the compiler's object and its module; see keep_front."""
+        kept = self.memory.same_front(self._of_front(front, reference))
+        known = self._known(kept, unsearched)
+        if kept and known:  # of other files, perhaps: a comment is new
+            self._keep_source(known, kept.key, reference)
+        return known
+
+    def keep_front(self, front: bytes, reference: bytes, bitcode: bytes) -> None:
+        """Store the module of an object, because no command makes it again, if the object is kept.
+
+        Args:
+            front: The module, with all that a search needs.
+            reference: The compiler's object.
+            bitcode: The module that was searched.
+        """
+        self.memory.keep_front(self._of_front(front, reference), self.key.of_module(bitcode), front)
+
+    def _of_front(self, front: bytes, reference: bytes) -> str:
+        return digest(self._of_object(reference).encode(), front)
+
+    def _of_object(self, reference: bytes) -> str:
+        """Return the key of the command with the compiler's object: `unchanged` has it for a sole object."""
+        sole = self.build.key if len(self.build.plan.compilations) == 1 else None
+        return (sole or self.key).of_object(reference)
+
+    def _known(self, kept: Kept | None, unsearched: Outcome) -> Outcome | None:
+        """Return the outcome of what is kept; None if the budget asks for more search than it had."""
+        if not kept or kept.effort < ENOUGH * needed(self.build.options, self.build.clang_seconds):
+            return None
+        return self._written(kept, unsearched)
 
     def previous(self) -> Trace:
         """Return the trace of the object that the command's files had before they were changed.
@@ -117,6 +151,14 @@ class Recollection:
         better = self.memory.keep(
             Kept(module, effort, _found(outcome), content), _cost(outcome, self.build.options.objective)
         )
+        if self.build.effort is None:  # a step of burnish improve has its compilation from the memory
+            self._keep_source(outcome, module, reference)
+        if better.content == content:
+            return outcome
+        return self._written(better, outcome)
+
+    def _keep_source(self, outcome: Outcome, module: str, reference: bytes) -> None:
+        """Store the way from the command and its files, if they are known, to the outcome's object."""
         if self.dependencies.is_file():
             files = parse_dependencies(self.dependencies.read_text(errors="surrogateescape"))
             compilation = Compilation(
@@ -131,15 +173,11 @@ class Recollection:
                 (self.build.key or self.key).arguments,
                 self.key.options.words,
                 self.key.cxx,
+                target=self.build.plan.target,
             )
-            sole = self.build.key if len(self.build.plan.compilations) == 1 else None
-            key = sole or self.key
             self.memory.keep_source(
-                key.of_object(reference), self.key.name, module, files, compilation, reference
+                self._of_object(reference), self.key.name, module, files, compilation, reference
             )
-        if better.content == content:
-            return outcome
-        return self._written(better, outcome)
 
 
 @dataclass(frozen=True)

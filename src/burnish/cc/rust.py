@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from burnish.cc.improve import improve_rust
+from burnish.cc.command_key import Key
+from burnish.cc.improve import DEPENDENCIES, improve_rust
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import Build, Outcome, kept, passed_through
 from burnish.cc.own_trials import ELF
-from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
+from burnish.cc.requests import STACK_LIMIT, Compiled, DriverOptions, KeptReference, Optimizer
 from burnish.cc.rust_trials import Bitcode
-from burnish.cc.rustc import RustCommand
+from burnish.cc.rustc import RUSTC, RustCommand
 from burnish.core.errors import BurnishError
 from burnish.files import write_atomically
 
@@ -169,6 +170,7 @@ class _CrateBuild:
         build = self._build((job,), share * self.compiled.clang_seconds, started, folder)
         reference = folder / "reference.o"
         reference.write_bytes(unit.reference)
+        (folder / DEPENDENCIES).write_text(first_rule(unit.path.parent), errors="surrogateescape")
         bitcode = Bitcode(unit.front.read_bytes(), unit.after.read_bytes(), unit.is_linked)
         try:
             return improve_rust(build, job, bitcode, reference, folder)
@@ -176,8 +178,13 @@ class _CrateBuild:
             return kept(job, str(why))
 
     def _build(self, jobs: tuple[ClangJob, ...], seconds: float, started: float, folder: Path) -> Build:
+        command, options = self.command, self.options
+        plan = ClangJobs(jobs, "", target=Path(command.last("--target")).name, gnu=RUSTC)
+        if options.stack_limit is None and command.is_for_another_machine:
+            options = replace(options, stack_limit=STACK_LIMIT)
         compiled = Compiled(seconds, started, frozenset())
-        return Build(ClangJobs(jobs, "", gnu="rustc"), compiled, self.options, self.optimizer, folder)
+        key = Key((*(word for job in jobs for word in job.command), *command.crate), self.options)
+        return Build(plan, compiled, options, self.optimizer, folder, key)
 
 
 def _remade(made: Path, first: Path, better: Mapping[Path, bytes], link: tuple[str, ...] | None) -> bytes:
@@ -202,6 +209,13 @@ def _remade(made: Path, first: Path, better: Mapping[Path, bytes], link: tuple[s
     if loaded_bytes(made) >= loaded_bytes(first):
         raise KeptReference("the program that is linked of smaller objects loads as many bytes as rustc's")
     return made.read_bytes()
+
+
+def first_rule(folder: Path) -> str:
+    """Return the rule for make with the files of a crate; one without files if rustc has written none."""
+    for path in folder.glob("*.d"):
+        return path.read_text(errors="surrogateescape").partition("\n")[0]
+    return "read:"
 
 
 def with_bitcode_of(theirs: bytes, ours: bytes) -> bytes:

@@ -23,6 +23,18 @@ class Bitcode:
     after: bytes = field(repr=False)  # after rustc's passes
     is_linked: bool  # into a program at once: a linker finds what is missing
 
+    def encode(self, reference: bytes) -> bytes:
+        """Return the fields as the memory keeps them; what trials do not read for this object is left out."""
+        after = b"" if reference.startswith(ELF) else self.after
+        return b"%d %d\n%b%b" % (self.is_linked, len(self.front), self.front, after)
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Bitcode:
+        """Return the fields that `encode` has written."""
+        fields, _, rest = encoded.partition(b"\n")
+        is_linked, size = map(int, fields.split())
+        return cls(rest[:size], rest[size:], bool(is_linked))
+
 
 class RustTrials(ForeignTrials):
     """Trials whose reference is rustc's object; the first one is clang's pipeline alone."""
@@ -32,7 +44,7 @@ class RustTrials(ForeignTrials):
     ) -> None:
         """Initialize; `front` is the module that is searched."""
         super().__init__(front, job, reference, optimizer, guard)
-        self.after = made.after
+        self.after = made.after  # of an ELF object that is searched once more: b"", and not read
         called = _called(made.front)
         self.known = {name for name in called if made.is_linked or name.startswith(_MANGLED)}
         self.is_elf = reference.read_bytes().startswith(ELF)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from burnish.llvm.toolchain import is_native
 
+RUSTC = "rustc"  # the compiler in the memory and in the build log
 _FLAGS = frozenset({"--test", "--verbose", "--version", "--help"})  # long options without a value
 _SHORT = tuple(f"-{letter}" for letter in "CZLloAWDF")  # options with a value, in the same word or the next
 _LTO = "with link-time optimization the object is not final"
@@ -92,6 +93,12 @@ class RustCommand:
     def source(self) -> str:
         """The file of the crate's root module."""
         return self.last("")
+
+    @property
+    def crate(self) -> tuple[str, ...]:
+        """The crate's name, kinds and hash, which tell apart the crates that cargo makes of one source."""
+        kinds = self.all_of("--crate-type")
+        return self.last("--crate-name"), *kinds, self.codegen.get("metadata", "")
 
     @property
     def folder(self) -> Path:

@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="burnish improve",
-        description="Search on for objects and whole programs that builds with burnish cc and c++ remember. "
+        description="Search on for objects and whole programs that burnish cc, c++ and rustc remember. "
         "The next build takes what is found: make clean && make. It can be stopped at any time.",
     )
     parser.add_argument(

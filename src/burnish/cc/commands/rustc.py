@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from burnish.cc import processes
 from burnish.cc.commands import cc
-from burnish.cc.requests import STACK_LIMIT, Optimizer
-from burnish.cc.rustc import RustCommand
+from burnish.cc.requests import Optimizer
+from burnish.cc.rustc import RUSTC, RustCommand
 from burnish.core.errors import BurnishError, InputError
 
 HELP = """\
@@ -42,15 +41,13 @@ def main(arguments: list[str], *, optimizer: Optimizer = cc.default_optimizer) -
     from burnish.cc.rust import outcomes_of
 
     command, options = RustCommand(tuple(words)), cc.remembering(options)
-    if options.stack_limit is None and command.is_for_another_machine:
-        options = replace(options, stack_limit=STACK_LIMIT)
     try:
         with (
             processes.signals_raise(),
             contextlib.suppress(OSError),
             tempfile.TemporaryDirectory(prefix="burnish-") as workspace,
         ):
-            cc.log_outcomes("rustc", options, outcomes_of(command, options, optimizer, Path(workspace)))
+            cc.log_outcomes(RUSTC, options, outcomes_of(command, options, optimizer, Path(workspace)))
     except processes.Interrupted as interrupted:
         return processes.die_of(interrupted.signum)
     return 0
