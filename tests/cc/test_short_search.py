@@ -46,6 +46,8 @@ def test_limits_hold(session: CodegenSession) -> None:
         found = short_search(session, goal, SETS[:3], always)
         assert found.session.measure("slowdown") <= max(slowdown, session.measure("slowdown"))
         assert found.session.measure("code-growth") <= 1
+        before, after = (one.generation().call_costs.own for one in (session, found.code))
+        assert all(after[name] <= slowdown * before[name] for name in session.sites())
 
 
 def test_its_trace_leads_to_the_same_object(session: CodegenSession) -> None:

@@ -109,13 +109,16 @@ class _Search:
 
     def try_variant(self, variant: Trace) -> None:
         """Compile with the same variant at all functions."""
-        self.variants.append((variant, self.try_whole(variant)))
+        self.variants.append((variant, self.try_whole(variant, if_fast=True)))
 
-    def try_whole(self, trace: Trace) -> CodegenSession:
-        """Compile after a trace; entries that are illegal here are skipped."""
+    def try_whole(self, trace: Trace, *, if_fast: bool = False) -> CodegenSession:
+        """Compile after a trace; entries that are illegal here are skipped.
+
+        With `if_fast`, the result is the best only if no function is too slow.
+        """
         one = self.session.fork()
         replay_legal(one, trace)
-        return self._measured(one)
+        return self._measured(one, if_fast=if_fast)
 
     def join(self) -> None:
         """Compile with the smallest variant of each function that is fast enough, within the room for code.
@@ -166,12 +169,12 @@ class _Search:
             reached(self.session, entries_by_stage(self._begin(), chosen), skip_illegal=True)
         )
 
-    def _measured(self, state: Session) -> CodegenSession:
-        cost = state.measure(self.objective)
+    def _measured(self, state: Session, *, if_fast: bool = False) -> CodegenSession:
+        cost, code = state.measure(self.objective), code_of(state)
         self.evaluations += 1
-        if cost < self.cost:
+        if cost < self.cost and not (if_fast and any(not self._is_fast(name, code) for name in self.sites)):
             self.best, self.cost = state, cost
-        return code_of(state)
+        return code
 
     def _chosen(self, room: float) -> dict[str, Trace]:
         """Return the best variant of each function that has one smaller than its code now."""
