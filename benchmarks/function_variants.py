@@ -4,8 +4,9 @@
 
 A variant is some passes after those of -Oz, and decisions on code generation. Each one is tried at all
 functions of programs of the train split. Its gain at a function is the mean of what it saves with unwind
-tables and without. It counts if the function is expected to be slower by no more than --slowdown. Each round
-keeps the variants with the largest joint gain, where each function takes its best one, and adds variations of
+tables and without. It counts if the function is expected to be slower by no more than --slowdown. Bytes that
+LLVM's machine outliner moves out of a program's functions are subtracted from its gains. Each round keeps
+the variants with the largest joint gain, where each function takes its best one, and adds variations of
 them. At the end, actions that a variant does not need are removed from it, and the variants to keep are
 chosen on more programs.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -93,7 +94,17 @@ class Part:
             else 0.0
             for site in sites
         ]  # fmt: skip
-        return np.array(saved).clip(0) / 2 / sum(loaded.values())
+        named = {*session.sites()}
+        grown = _outside(loaded_now, named) - _outside(loaded, named)
+        grown += _outside(constant_now, named) - _outside(constant, named)
+        gains = np.array(saved).clip(0)
+        gains *= max(0.0, 1 - max(0.0, grown) / max(1.0, float(gains.sum())))
+        return gains / 2 / sum(loaded.values())
+
+
+def _outside(costs: Mapping[str, float], functions: Container[str]) -> float:
+    """Return the bytes outside of some functions: those that LLVM's machine outliner moved there."""
+    return sum(size for name, size in costs.items() if name not in functions)
 
 
 class Measured:
@@ -250,7 +261,7 @@ def _first(machine: str, passes: dict[str, float]) -> Iterator[Trace]:
     yield from variants_of(machine)
     for known in variants_of(USUAL):
         yield from (joined(apart(known)[0], decisions) for decisions in suffixes[:OF_KNOWN])
-    yield from ((text, BEGIN) for text in passes)
+    yield from ((text, BEGIN) for text, gain in passes.items() if gain > 0)
     best = sorted(passes, key=lambda text: -passes[text])
     for decisions in suffixes:
         yield from (joined(best[:count], decisions) for count in (0, 1, 3))

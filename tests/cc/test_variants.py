@@ -11,6 +11,7 @@ import pytest
 
 from burnish import _native
 from burnish.cc.back_end import emit_described
+from burnish.cc.cross import own_of
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.foreign import after_level
 from burnish.cc.jobs import ClangJob
@@ -20,11 +21,13 @@ from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request, Start
 from burnish.cc.variants import repeated, vary
 from burnish.core.trace import split_entry
+from burnish.llvm.targets import machine_of
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from tests.cc.conftest import make_drop_in
 from tests.cc.requests import asking, request_of
 from tests.cc.test_back_end import job_of
+from tests.cc.test_cross import EACH_MACHINE
 from tests.core.test_clock import CountedClock
 from tests.sources import DATA
 
@@ -157,3 +160,29 @@ def test_a_build_gets_them(tmp_path: Path, option: str) -> None:
     assert passes[0] == "clang<Oz>" and passes[1:] and code
     subprocess.run([find_tool("clang"), "-Oz", "-c", "behave.c", "-o", "own.o"], cwd=burnish.directory)
     assert output_of(burnish.directory, "behave.o") == output_of(burnish.directory, "own.o")
+
+
+@EACH_MACHINE
+def test_other_machines_have_variants_of_their_own(tmp_path: Path, machine: tuple[str, ...]) -> None:
+    """No object is clang's here: burnish's own after the level's passes has to be beaten."""
+    job = job_of(DATA / "freestanding.c", " ".join(("-Oz", *machine)), tmp_path)
+    own = own_of(job, tmp_path)
+    level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
+    start = Start(own.front, job.command, finished, own.code, level, own.after)
+    found = vary(start, short("freestanding.c"))
+    assert BEGIN in found.trace and found.code and loaded_bytes(found.code) < loaded_bytes(own.code)
+    assert found.evaluations == 1 + len(variants_of(machine_of(machine[0].removeprefix("--target="))))
+    assert vary(start, short("freestanding.c")) == found
+    again = repeated(start, short("freestanding.c"), found.trace, checks=True)
+    assert (again.trace, again.code) == (found.trace, found.code)
+
+
+@EACH_MACHINE
+def test_the_default_budget_has_them_for_each_machine(tmp_path: Path, machine: tuple[str, ...]) -> None:
+    burnish = make_drop_in(tmp_path / "project", "fail", "cc", "--code-generation=searched", "--budget=3.2x")
+    shutil.copy(DATA / "freestanding.c", burnish.directory)
+    done = burnish(*machine, "-Oz", "-c", "freestanding.c")
+    assert (done.returncode, done.stderr) == (0, b"")
+    (record,) = burnish.records()
+    assert record["action"] == "optimized" and BEGIN in record["trace"]
+    assert record["loaded_bytes"] < record["loaded_bytes_before"]
