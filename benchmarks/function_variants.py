@@ -4,10 +4,11 @@
 
 A variant is some passes after those of -Oz, and decisions on code generation. Each one is tried at all
 functions of programs of the train split. Its gain at a function is the mean of what it saves with unwind
-tables and without. It counts if the function is expected to be slower by no more than --slowdown. Each round
-keeps the variants with the largest joint gain, where each function takes its best one, and adds variations of
+tables and without. It counts if the function is expected to be slower by no more than --slowdown. Bytes that
+LLVM's machine outliner moves out of a program's functions are subtracted from its gains. Each round keeps
+the variants with the largest joint gain, where each function takes its best one, and adds variations of
 them. At the end, actions that a variant does not need are removed from it, and the variants to keep are
-chosen on more programs.
+chosen on more programs. --whole are passes on the whole program that come first where they make it smaller.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -59,13 +60,17 @@ Floats = NDArray[np.float64]
 class Part:
     """Some programs after the level's own passes, in a process of their own."""
 
-    def __init__(self, programs: Iterable[Program], slowdown: float) -> None:
+    def __init__(self, programs: Iterable[Program], slowdown: float, whole: Trace) -> None:
         self.slowdown = slowdown
         self.sessions: list[Session] = []
         for program in programs:
             try:
                 session = TASK.open(program)
                 session.replay(("clang<Oz>",))
+                if whole:
+                    other = session.fork()
+                    other.replay(whole)
+                    session = min(session, other, key=lambda one: one.measure("loaded-bytes"))
                 if any(size > LEAST_BYTES for size in session.site_costs("loaded-bytes").values()):
                     self.sessions.append(session)
             except BurnishError as error:
@@ -93,14 +98,25 @@ class Part:
             else 0.0
             for site in sites
         ]  # fmt: skip
-        return np.array(saved).clip(0) / 2 / sum(loaded.values())
+        named = {*session.sites()}
+        grown = _outside(loaded_now, named) - _outside(loaded, named)
+        grown += _outside(constant_now, named) - _outside(constant, named)
+        gains = np.array(saved).clip(0)
+        gains *= max(0.0, 1 - max(0.0, grown) / max(1.0, float(gains.sum())))
+        return gains / 2 / sum(loaded.values())
+
+
+def _outside(costs: Mapping[str, float], functions: Container[str]) -> float:
+    """Return the bytes outside of some functions: those that LLVM's machine outliner moved there."""
+    return sum(size for name, size in costs.items() if name not in functions)
 
 
 class Measured:
     """The gains of variants at the functions of all programs, measured in several processes."""
 
-    def __init__(self, programs: Sequence[Program], slowdown: float, jobs: int) -> None:
-        self._parts = [(list(programs[i::jobs]), slowdown) for i in range(jobs)]
+    def __init__(self, programs: Sequence[Program], options: argparse.Namespace) -> None:
+        given, jobs = (options.slowdown, tuple(options.whole)), options.jobs
+        self._parts = [(list(programs[i::jobs]), *given) for i in range(jobs)]
         self._pools = [ProcessPoolExecutor(1, initializer=_open, initargs=part) for part in self._parts]
         self._known: dict[Trace, Floats] = {}
         lengths = [len(gains) for pool in self._pools for gains in pool.submit(_gains, ()).result()]
@@ -131,9 +147,9 @@ class Measured:
 _part: Part | None = None
 
 
-def _open(programs: list[Program], slowdown: float) -> None:
+def _open(programs: list[Program], slowdown: float, whole: Trace) -> None:
     global _part
-    _part = Part(programs, slowdown)
+    _part = Part(programs, slowdown, whole)
 
 
 def _gains(variant: Trace) -> list[Floats]:
@@ -244,13 +260,17 @@ def _together(measured: Measured, variants: list[Trace]) -> float:
     return float(measured.gains(variants).max(axis=0).sum())
 
 
+def _known(machine: str) -> list[Trace]:
+    return [variant for variant in variants_of(machine) if BEGIN in variant]
+
+
 def _first(machine: str, passes: dict[str, float]) -> Iterator[Trace]:
     """Yield the variants of the first round: known ones, single actions, and the best passes together."""
     suffixes = prior_gains(machine).suffixes
-    yield from variants_of(machine)
-    for known in variants_of(USUAL):
+    yield from _known(machine)
+    for known in _known(USUAL):
         yield from (joined(apart(known)[0], decisions) for decisions in suffixes[:OF_KNOWN])
-    yield from ((text, BEGIN) for text in passes)
+    yield from ((text, BEGIN) for text, gain in passes.items() if gain > 0)
     best = sorted(passes, key=lambda text: -passes[text])
     for decisions in suffixes:
         yield from (joined(best[:count], decisions) for count in (0, 1, 3))
@@ -268,6 +288,7 @@ def main() -> None:
     parser.add_argument("--final", type=int, default=240, help="programs of the last choice")
     parser.add_argument("--size", type=int, default=12, help="variants that are kept")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
+    parser.add_argument("--whole", nargs="*", default=[], metavar="PASS")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -277,20 +298,21 @@ def main() -> None:
 
     programs = programs_of(options.folder or default_folder(), options.programs, options.most)
     machine = machine_of(code_of(TASK.open(programs[0])).opened.module.triple)
-    singly = Measured(programs[:OF_SINGLES], options.slowdown, options.jobs)
+    singly = Measured(programs[:OF_SINGLES], options)
     passes = single_passes(singly, programs)
     singly.close()
     best = sorted(passes, key=lambda text: -passes[text])[:12]
     print({text: round(100 * passes[text], 2) for text in best}, file=sys.stderr)
-    measured = Measured(programs, options.slowdown, options.jobs)
+    measured = Measured(programs, options)
     found = evolve(measured, _first(machine, passes), Variations(passes, machine, options.seed), options)
-    variants = crossed([*shortened(measured, found[: options.size]), *variants_of(machine)], options.seed)
+    variants = crossed([*shortened(measured, found[: options.size]), *_known(machine)], options.seed)
     measured.close()
-    measured = Measured(chosen_from(options.final), options.slowdown, options.jobs)
+    measured = Measured(chosen_from(options.final), options)
     rows, added = greedy_cover(measured.gains(variants), options.size)
     measured.close()
     print([f"{100 * gain:.2f}" for gain in np.cumsum(added)], file=sys.stderr)
-    json.dump({machine: [variants[row] for row in rows]}, sys.stdout, indent=1)
+    whole = [options.whole] if options.whole else []
+    json.dump({machine: [*whole, *(variants[row] for row in rows)]}, sys.stdout, indent=1)
     print()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.cc.short_search import short_search
+from burnish.cc.short_search import code_of, short_search
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import load_kernel
@@ -36,7 +36,7 @@ def test_each_function_keeps_its_smallest_variant(session: CodegenSession) -> No
     found = short_search(session, "loaded-bytes", SETS[:2], always)
     after = found.session.site_costs("loaded-bytes")
     assert all(after[name] <= before[name] for name in session.sites())
-    assert len({found.code.decisions_of(name) for name in session.sites()}) > 1
+    assert len({code_of(found.session).decisions_of(name) for name in session.sites()}) > 1
     assert found.cost == found.session.measure("loaded-bytes") < 0.99 * session.measure("loaded-bytes")
 
 
@@ -46,7 +46,7 @@ def test_limits_hold(session: CodegenSession) -> None:
         found = short_search(session, goal, SETS[:3], always)
         assert found.session.measure("slowdown") <= max(slowdown, session.measure("slowdown"))
         assert found.session.measure("code-growth") <= 1
-        before, after = (one.generation().call_costs.own for one in (session, found.code))
+        before, after = (one.generation().call_costs.own for one in (session, code_of(found.session)))
         assert all(after[name] <= slowdown * before[name] for name in session.sites())
 
 
@@ -54,7 +54,7 @@ def test_its_trace_leads_to_the_same_object(session: CodegenSession) -> None:
     found = short_search(session, GOAL, SETS[:1], always)
     again = session.fork()
     again.replay(tuple(found.session.trace))
-    assert again.object_code() == found.code.object_code()
+    assert again.object_code() == code_of(found.session).object_code()
 
 
 def test_time_limits_the_sets_but_not_the_joined_object(

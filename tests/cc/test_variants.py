@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
-from burnish.cc import back_end
+from burnish.cc import back_end, variants
 from burnish.cc.back_end import emit_described
+from burnish.cc.cross import own_of
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.foreign import after_level
 from burnish.cc.jobs import ClangJob
@@ -21,11 +22,13 @@ from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.variants import repeated, vary
 from burnish.core.trace import split_entry
+from burnish.llvm.targets import machine_of
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from tests.cc.conftest import make_drop_in
 from tests.cc.requests import asking, request_of
 from tests.cc.test_back_end import job_of
+from tests.cc.test_cross import EACH_MACHINE
 from tests.core.test_clock import CountedClock
 from tests.sources import DATA
 
@@ -164,3 +167,50 @@ def test_a_build_gets_them(tmp_path: Path, option: str) -> None:
     assert passes[0] == "clang<Oz>" and passes[1:] and code
     subprocess.run([find_tool("clang"), "-Oz", "-c", "behave.c", "-o", "own.o"], cwd=burnish.directory)
     assert output_of(burnish.directory, "behave.o") == output_of(burnish.directory, "own.o")
+
+
+@EACH_MACHINE
+def test_other_machines_have_variants_of_their_own(tmp_path: Path, machine: tuple[str, ...]) -> None:
+    """No object is clang's here: burnish's own after the level's passes has to be beaten."""
+    job = job_of(DATA / "floating.c", " ".join(("-Oz", *machine)), tmp_path)
+    own = own_of(job, tmp_path)
+    level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
+    start = Start(own.front, job.command, finished, own.code, level, own.after)
+    found = vary(start, short("floating.c"))
+    assert BEGIN in found.trace and found.code and loaded_bytes(found.code) < loaded_bytes(own.code)
+    assert found.evaluations <= 1 + len(variants_of(machine_of(machine[0].removeprefix("--target="))))
+    assert vary(start, short("floating.c")) == found
+    again = repeated(start, short("floating.c"), found.trace, checks=True)
+    assert (again.trace, again.code) == (found.trace, found.code)
+
+
+@EACH_MACHINE
+def test_the_default_budget_has_them_for_each_machine(tmp_path: Path, machine: tuple[str, ...]) -> None:
+    burnish = make_drop_in(tmp_path / "project", "fail", "cc", "--code-generation=searched", "--budget=3.2x")
+    shutil.copy(DATA / "floating.c", burnish.directory)
+    done = burnish(*machine, "-Oz", "-c", "floating.c")
+    assert (done.returncode, done.stderr) == (0, b"")
+    (record,) = burnish.records()
+    assert record["action"] == "optimized" and BEGIN in record["trace"]
+    assert record["loaded_bytes"] < record["loaded_bytes_before"]
+
+
+def test_passes_alone_are_for_the_whole_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come first, and the variants after them; those that make nothing smaller are left out."""
+    work = "".join(f"put({i}, {i * i});" for i in range(12))
+    functions = [f"int f{i}(int x) {{ put(x, {i}); {work} return x + {i}; }}" for i in range(4)]
+    (tmp_path / "alike.c").write_text("\n".join(["void put(int, int);", *functions]))
+    start, _ = start_of(tmp_path / "alike.c", tmp_path)
+    request, known = replace(request_of("alike.c"), short_code=True), variants_of("X86")[:2]
+
+    def found(*whole: str) -> Attempt:
+        monkeypatch.setattr(variants, "variants_of", lambda _: (whole, *known) if whole else known)
+        return vary(start, request)
+
+    first = found("outline<call-cost=2>")
+    assert first.trace[:2] == ("clang<Oz>", "outline<call-cost=2>")
+    assert start.own and first.code and loaded_bytes(first.code) < loaded_bytes(start.own)
+    assert repeated(start, request, first.trace, checks=True).code == first.code
+    for whole in ((), ("reg2mem",)):
+        with pytest.raises(KeptReference, match="nothing smaller was found"):
+            found(*whole)

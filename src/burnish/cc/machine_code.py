@@ -17,7 +17,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, Request
 from burnish.cc.searching import Found, beginning_with, find, keep, objective_of
-from burnish.cc.short_search import short_search
+from burnish.cc.short_search import code_of, short_search
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -119,7 +119,7 @@ def _decide_shortly(generated: Generated, request: Request) -> Attempt:
     trace = tuple(found.session.trace)
     if memory:
         keep(memory, trace, found.cost)
-    counts, code = (found.evaluations, None, found.crashes), found.code.object_code()
+    counts, code = (found.evaluations, None, found.crashes), code_of(found.session).object_code()
     return Attempt(generated.bitcode, (BEGIN, *trace), *counts, code=code)
 
 

@@ -1,7 +1,7 @@
 """Variants worth trying first at all functions after the level's own passes, by machine.
 
 prior_variants.json has for each machine traces that together make functions of other programs smallest, the
-best first. Made by python benchmarks/function_variants.py
+best first. Passes alone are for the whole program. Made by python benchmarks/function_variants.py
 """
 
 from __future__ import annotations

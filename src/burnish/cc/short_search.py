@@ -37,11 +37,6 @@ class ShortSearch:
     evaluations: int  # code generations
     crashes: int = 0  # of the compiler; the first one ends the search
 
-    @property
-    def code(self) -> CodegenSession:
-        """The code of the best state."""
-        return code_of(self.session)
-
 
 def code_of(session: Session) -> CodegenSession:
     """Return the session of code generation: the given one, or the last one of a staged session."""
@@ -138,20 +133,17 @@ class _Search:
             return
         before, apart = self.code.costs("slowdown"), self._not_outlined()
         for name, ratio in joined.costs("slowdown").items():
-            if ratio <= max(self.slowest, before.get(name, 1.0)):
-                continue
-            if not chosen.pop(name, ()) and apart and name in self.sites:
+            is_slow = ratio > max(self.slowest, before.get(name, 1.0))
+            if is_slow and not chosen.pop(name, ()) and apart and name in self.sites:
                 chosen[name] = apart
         self._joined(chosen)
 
     def _room(self) -> float:
         """Return the bytes by which code and read-only data may grow."""
-        if math.isinf(self.largest):
-            return math.inf
         return (self.largest - self.code.cost("code-growth")) * self._constant_bytes()
 
     def _constant_bytes(self) -> int:
-        return self.code.opened.reference_sizes().constant
+        return max(1, self.code.opened.reference_sizes().constant)
 
     def _not_outlined(self) -> Trace:
         legal = self.code.legal(self.sites[0])

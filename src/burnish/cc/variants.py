@@ -5,6 +5,7 @@ The level's own passes run once; each variant costs the compilation behind them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -21,7 +22,7 @@ from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, StagedSession
 from burnish.core.trace import Trace
-from burnish.core.walk import replay_legal
+from burnish.core.walk import act_entry, replay_legal
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
@@ -34,14 +35,12 @@ from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
-NO_VARIANTS = "no variants are known for this machine"
-
 
 def vary(start: Start, request: Request) -> Attempt:
     """Return the best attempt of a short search.
 
     Raises:
-        LeftToClang: burnish's back end writes another object than clang's, or none; or no variants are known.
+        LeftToClang: burnish's back end writes another object than clang's, or none.
         KeptReference: nothing smaller was found.
         BurnishError: the module cannot be read, or LLVM fails.
     """
@@ -56,22 +55,21 @@ def vary(start: Start, request: Request) -> Attempt:
     if request.remembered and not remembered:
         raise KeptReference(NOTHING)
     variants = () if request.remembered else variants_of(machine_of(first.module.triple))
-    if not (variants or remembered):
-        raise LeftToClang(NO_VARIANTS)
-    session = _staged(first, start)
-    stock = _level_code(session, first.origin, start)
+    level = _staged(first, start)
+    stock = _level_code(level, first.origin, start)
+    whole = [one for one in variants if BEGIN not in one and not remembered]
+    session, variants = _begun(level, whole, objective), variants[len(whole) :]
     if request.evaluations is not None:
         variants = variants[: max(1, request.evaluations - 1)]  # the last one is for the joined object
-    least = least_tried(request)
-    found = short_search(session, objective, variants, request.seconds_left, least, remembered)
+    found = short_search(session, objective, variants, request.seconds_left, least_tried(request), remembered)
     evaluations = 0 if request.remembered else found.evaluations  # results of earlier searches
     counts, calls = (evaluations, found.crashes), stock.call_costs
-    if found.session is session:
+    if found.session is level:
         why = KeptReference("nothing smaller was found", *counts)
-        level = code_of(session).opened.module.bitcode()
-        why.level = Attempt(level, (), 0, calls, emitted=Emitted(stock.code, calls))
+        bitcode = code_of(level).opened.module.bitcode()
+        why.level = Attempt(bitcode, (), 0, calls, emitted=Emitted(stock.code, calls))
         raise why
-    trace, code = tuple(found.session.trace), found.code
+    trace, code = tuple(found.session.trace), code_of(found.session)
     if memory:
         keep(memory, trace, found.cost)
     bitcode = code.opened.module.bitcode()
@@ -115,6 +113,16 @@ def _with_level(start: Start) -> Start:
     after, made = made_of(start.bitcode, job, passes=True)
     assert not isinstance(made, bytes)  # which is assembly
     return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
+
+
+def _begun(level: Session, variants: Iterable[Trace], objective: str) -> Session:
+    """Return the session after variants of the whole program, which are passes alone, if it is smaller."""
+    for passes in variants:
+        one = level.fork()
+        changed = [act_entry(one, text)[0] for text in passes]
+        if any(changed) and one.measure(objective) < level.measure(objective):
+            level = one
+    return level
 
 
 def _opened(start: Start, request: Request) -> ModuleSession:
