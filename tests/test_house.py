@@ -15,11 +15,11 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 10176,
+    "cc": 10672,
     "cli": 5482,
     "cluster": 1808,
     "console": 854,
-    "core": 2720,
+    "core": 2768,
     "envs": 2895,
     "evaluation": 4768,
     "explorer": 3359,
@@ -29,7 +29,7 @@ BUDGETS: Mapping[str, int] = {
     "loops.py": 7,
     "policies": 1717,
     "schedules.py": 23,
-    "search": 3051,
+    "search": 3013,
     "tasks": 45,
     "tasks/llvm_codegen": 2155,
     "tasks/llvm_inlining": 2267,

@@ -30,7 +30,7 @@ extern char **environ;
 namespace burnish {
 namespace {
 
-constexpr time_t RECENT_SECONDS = 60; // between two calls of one build
+constexpr time_t RECENT_SECONDS = 60; // between two notes of one kind
 constexpr int LOCK = 3;               // the descriptor of a server's lock; see burnish.cc.server
 constexpr auto START_SECONDS = std::chrono::seconds(10);
 constexpr auto LOOK = std::chrono::milliseconds(5); // between two attempts to connect
@@ -178,12 +178,7 @@ void start_server(const std::string &folder, const std::string &path, int lock) 
   _exit(127);
 }
 
-bool is_recent(const std::string &seen) {
-  struct stat status = {};
-  return stat(seen.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtim.tv_sec <= RECENT_SECONDS;
-}
-
-// Remove the files of servers that were killed or never started; those of a server that lives are locked.
+// Remove the files of servers that were killed or never started; those of one that lives or starts are locked.
 void sweep(const std::string &folder) {
   std::set<std::string> paths;
   std::error_code error;
@@ -192,11 +187,9 @@ void sweep(const std::string &folder) {
     if (entry->path().stem().native().size() == digest("").size())
       paths.insert((entry->path().parent_path() / entry->path().stem()).native());
   for (const auto &path : paths) {
-    if (is_recent(path + ".seen"))
-      continue;
     int lock = open((path + ".lock").c_str(), O_RDWR | O_CLOEXEC);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
-      for (const char *ending : {"", ".seen", ".lock"})
+      for (const char *ending : {"", ".lock"})
         unlink((path + ending).c_str());
     if (lock >= 0)
       close(lock);
@@ -205,7 +198,8 @@ void sweep(const std::string &folder) {
 
 // Whether the file was written or this was called for it within the last minute.
 bool touched_recently(const std::string &path) {
-  bool recent = is_recent(path);
+  struct stat status = {};
+  bool recent = stat(path.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtim.tv_sec <= RECENT_SECONDS;
   int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor >= 0) {
     futimens(descriptor, nullptr);
@@ -224,7 +218,7 @@ int take_lock(const std::string &path) {
   return lock;
 }
 
-// Connect to the server, which this starts from the second process within a minute on: a single file needs none.
+// Connect to the server, which this starts if there is none.
 bool connect_to(int connection, const sockaddr_un &address, const std::string &folder, const std::string &path) {
   auto connects = [&] {
     return connect(connection, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
@@ -234,11 +228,8 @@ bool connect_to(int connection, const sockaddr_un &address, const std::string &f
   static bool tried = false;
   if (std::exchange(tried, true))
     return false;
-  if (!touched_recently(path + ".seen")) {
-    sweep(path.substr(0, path.rfind('/')));
-    return false;
-  }
   if (int lock = take_lock(path); lock >= 0) {
+    sweep(path.substr(0, path.rfind('/')));
     start_server(folder, path, lock);
     close(lock);
   }

@@ -185,12 +185,12 @@ def test_where_the_server_dies_or_declines_clang_runs(built: Builds, place: Path
     write_script(built.folder / "bin" / "burnish", "exit 0")
     command[0] = str(built.folder / "bin" / "burnish-cc")
     subprocess.run(command, cwd=built.folder, check=True)
-    (seen,) = place.glob("*.seen")
+    (lock,) = place.glob("*.lock")
     clangs, _ = by_clang(built)
     for answer in (b"!", b"!" + DECLINED.to_bytes(4, "little")):
         built.object.unlink()
         with socket.socket(socket.AF_UNIX) as server:
-            server.bind(str(seen.with_suffix("")))
+            server.bind(str(lock.with_suffix("")))
             server.listen()
             running = subprocess.Popen(command, cwd=built.folder)
             words = []
@@ -203,4 +203,4 @@ def test_where_the_server_dies_or_declines_clang_runs(built: Builds, place: Path
             assert running.wait(60) == 0
         assert b"--direct" in words[0] and b"--compiled=" in words[1]
         assert built.object.read_bytes() == clangs
-        seen.with_suffix("").unlink()
+        lock.with_suffix("").unlink()

@@ -26,9 +26,9 @@ from burnish.cc.kept import Compilation, Kept, ObjectMemory, parse_dependencies
 from burnish.cc.outcomes import Build, Outcome, Sizes
 from burnish.cc.recalling import LinkRecollection, Recollection
 from burnish.cc.requests import Compiled, DriverOptions, default_memory
+from burnish.core.database import connected
 from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
-from burnish.search.memory import connected
 from tests.cc.remembering import HEADER, Builds
 from tests.sources import DATA
 
@@ -222,7 +222,7 @@ def test_a_smaller_object_stays(tmp_path: Path) -> None:
 
 
 def test_equal_commands_in_two_folders_are_two_compilations(tmp_path: Path) -> None:
-    memory, sizes = ObjectMemory(tmp_path / "memory"), Sizes(9, 9, 9, 0)
+    memory, sizes = ObjectMemory(tmp_path / "memory"), Sizes(999, 999, 999, 0)
     memory.keep(Kept("module", 1.0, {}, None), 9)
     for folder in ("one", "other"):
         made = Compilation("a.c", "Oz", (), sizes, "clang", False, 0.1, f"/{folder}", (), (), False)
@@ -367,7 +367,7 @@ def test_what_is_known_is_not_written_again(recollection: Recollection) -> None:
 
 
 def test_the_memory_has_the_module_of_the_last_version(recollection: Recollection) -> None:
-    memory, small = recollection.memory, outcome_of(evaluations=7, before=Sizes(9, 9, 9, 0))
+    memory, small = recollection.memory, outcome_of(evaluations=7, before=Sizes(999, 999, 999, 0))
     for version in (b"1", b"2"):
         recollection.keep(small, b"module" + version, b"object" + version)
         recollection.keep_front(b"front" + version, b"object" + version, b"module" + version)

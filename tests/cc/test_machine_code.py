@@ -146,7 +146,7 @@ def test_a_short_search_generates_no_code_that_is_known(
         return generate(self, decided)
 
     monkeypatch.setattr(Generations, "generate", counted)
-    request = replace(request_of("behave.c", speed_limit=1.05), short_code=True, until=0.0)
+    request = replace(request_of("behave.c", speed_limit=1.3), short_code=True, until=0.0)
     found = decide(generated, request)
     assert found.code and len(found.code) < len(generated.reference)
     assert 1 <= len(asked) == found.evaluations <= 2

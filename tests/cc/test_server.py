@@ -1,4 +1,4 @@
-"""From the second file on, a process that has imported everything does what the launcher asks."""
+"""A process that has imported what files need does what the launcher asks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from tests.cc.conftest import Compiler, copied_launcher, make_stock, write_script
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
-# A server begins with the second file within a minute, and ends fifteen seconds after the last.
+# A server begins with the first file, and ends fifteen seconds after the last.
 pytestmark = pytest.mark.flaky(reruns=1)
 BUDGET = "--budget=20evaluations"
 
@@ -61,14 +61,14 @@ def sockets(tmp_path: Path) -> list[Path]:
 
 
 def warm(burnish: Compiler, tmp_path: Path) -> None:
-    """Compile twice, and wait until the server is there."""
+    """Compile twice: the first one starts the server."""
     for number in range(2):
         assert not burnish(BUDGET, "-Os", "-c", "sum.c", "-o", f"{number}.o").returncode
-    wait_until(lambda: bool(sockets(tmp_path)))
-    assert sorted(starts(tmp_path)) == ["--compiled", "--serve"]
+    assert sockets(tmp_path)
+    assert starts(tmp_path) == ["--serve"]
 
 
-def test_the_second_file_starts_a_server_that_makes_the_same(burnish: Compiler, tmp_path: Path) -> None:
+def test_the_first_file_starts_a_server_that_makes_the_same(burnish: Compiler, tmp_path: Path) -> None:
     warm(burnish, tmp_path)
     mask = os.umask(0o027)
     try:
@@ -76,7 +76,7 @@ def test_the_second_file_starts_a_server_that_makes_the_same(burnish: Compiler, 
     finally:
         os.umask(mask)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert len(starts(tmp_path)) == 2
+    assert len(starts(tmp_path)) == 1
     assert burnish(BUDGET, "-Os", "-c", "sum.c", "-o", "3.o", "-DUNUSED").returncode == 0
     files = burnish.files()
     assert files["2.o"] == files["0.o"] == files["1.o"]
@@ -91,7 +91,7 @@ def test_an_error_of_burnishs_is_told_where_it_was_called(burnish: Compiler, tmp
     done = burnish("--budget=soon", "-Os", "-c", "sum.c")
     assert done.returncode == 2
     assert done.stderr.startswith(b"burnish cc: --budget soon: expected")
-    assert len(starts(tmp_path)) == 2
+    assert len(starts(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
@@ -119,11 +119,11 @@ def test_it_ends_when_nobody_calls(burnish: Compiler, tmp_path: Path) -> None:
 
 
 def test_files_of_servers_that_are_gone_are_removed(burnish: Compiler, tmp_path: Path) -> None:
-    """A first call sweeps: sockets, locks and calls of long ago, but for those of a server that lives."""
+    """A server's start sweeps: sockets and locks of others, but for those of one that lives."""
     folder = tmp_path / "run" / "burnish"
     folder.mkdir(mode=0o700)
     for number in range(20):
-        for ending in ("", ".lock", ".seen"):
+        for ending in ("", ".lock"):
             path = folder / f"{number:032x}{ending}"
             path.touch()
             os.utime(path, (0, 0))
@@ -132,9 +132,8 @@ def test_files_of_servers_that_are_gone_are_removed(burnish: Compiler, tmp_path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
     left = {path.name for path in folder.iterdir()}
-    (seen,) = left - {"notes", *(f"{7:032x}{ending}" for ending in ("", ".lock", ".seen"))}
-    assert seen.endswith(".seen")
-    assert len(left) == 5
+    (socket,) = sockets(tmp_path)
+    assert left == {"notes", socket.name, f"{socket.name}.lock", f"{7:032x}", f"{7:032x}.lock"}
 
 
 def test_files_wait_for_a_server_that_starts(burnish: Compiler, tmp_path: Path) -> None:
@@ -142,7 +141,7 @@ def test_files_wait_for_a_server_that_starts(burnish: Compiler, tmp_path: Path) 
     commands = [[*burnish.command, BUDGET, "-Os", "-c", "sum.c", "-o", f"{i}.o"] for i in range(1, 5)]
     processes = [subprocess.Popen(command, cwd=burnish.directory) for command in commands]
     assert [process.wait(MOST_SECONDS) for process in processes] == [0] * 4
-    assert sorted(starts(tmp_path)) == ["--compiled", "--serve"]
+    assert starts(tmp_path) == ["--serve"]
     files = burnish.files()
     assert len({files[f"{i}.o"] for i in range(5)}) == 1
 
@@ -152,7 +151,7 @@ def test_a_server_that_ends_at_once_is_not_waited_for(burnish: Compiler, tmp_pat
     write_script(tmp_path / "bin" / "burnish", script + f'exec {sys.executable} -m burnish.cli "$@"')
     for _ in range(3):
         assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
-    assert sorted(starts(tmp_path)) == [*["--compiled"] * 3, "--serve", "--serve"]
+    assert sorted(starts(tmp_path)) == [*["--compiled"] * 3, *["--serve"] * 3]
 
 
 def test_alone_leaves_none(burnish: Compiler, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from burnish.cc import optimizer as driver
 from burnish.cc.requests import KeptReference
+from burnish.core.database import opened
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
 from burnish.core.program import Program, Run, Workload
@@ -17,7 +18,7 @@ from burnish.core.trace import Trace
 from burnish.evaluation import Strategy, optimize
 from burnish.llvm.programs import load_program
 from burnish.search import Budget, search
-from burnish.search.memory import TRACES, Memory, merge_traces, opened
+from burnish.search.memory import TRACES, Memory, merge_traces
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import make_task
 from tests.cc.requests import asking, request_of

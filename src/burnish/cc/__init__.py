@@ -34,7 +34,7 @@ only if it is smaller. Where burnish is known to make clang's object, too, clang
     searching         one search, or a result of earlier builds for a similar object
     machine_code      the code of an object's functions, by burnish's back end
     back_end          objects by burnish's back end, with the options of clang's command
-    server            the fork server: it has imported all of this, for the next file
+    server            the fork server: it has imported what files need
     isolation         the optimizer in a child process, because it may crash or hang
     command_key       the key of a compilation: its command, and burnish's options
     kept              objects of earlier builds, in a SQLite file

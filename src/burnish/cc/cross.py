@@ -17,11 +17,12 @@ from pathlib import Path
 
 from burnish.cc import processes
 from burnish.cc.command_key import Key
-from burnish.cc.improve import DEPENDENCIES, improve_own
+from burnish.cc.improve import improve_own
 from burnish.cc.isolation import LONGEST_SECONDS, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome, passed_through
 from burnish.cc.own_trials import Own
+from burnish.cc.recalling import DEPENDENCIES
 from burnish.cc.refusals import refused_option
 from burnish.cc.requests import Compiled, DriverOptions, Emitted, KeptReference, Optimizer
 from burnish.core.clock import PROCESSORS

@@ -13,22 +13,28 @@ import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.cc import processes
 from burnish.cc.command_key import Key
-from burnish.cc.improve import DEPENDENCIES, improve_own
-from burnish.cc.isolation import LONGEST_SECONDS, Guard
+from burnish.cc.isolation import LONGEST_SECONDS, Guard, load
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import memory_in
 from burnish.cc.object_kind import kind_key, kind_of
 from burnish.cc.outcomes import Build, Outcome
-from burnish.cc.own_trials import Own
-from burnish.cc.recalling import Recollection, remembers
+from burnish.cc.recalling import DEPENDENCIES, Recollection, remembers
 from burnish.cc.requests import Compiled, KeptReference, Optimizer
 from burnish.core.clock import PROCESSORS
 from burnish.files import write_atomically
 
+if TYPE_CHECKING:
+    from burnish.cc.own_trials import Own
+
 DECLINED = 100  # exit code: clang is to run; as in native/launcher/main.cpp
+
+# The processor time of clang for a file, in units of the time in which its front end and burnish's back end
+# make the object: this one also computes the costs that limits need.
+CLANG = 0.85
 
 # Variables with which clang does more than its arguments say.
 _VARIABLES = frozenset({*processes.NOISY, "CCC_OVERRIDE_OPTIONS", "CC_PRINT_OPTIONS", "CC_LOG_DIAGNOSTICS"})
@@ -95,9 +101,15 @@ class Direct:
 
     def _made(self, plan: ClangJobs, job: ClangJob, module: bytes, start: float) -> tuple[Outcome, bytes]:
         """Make clang's object, then search for a smaller one; return the outcome and the better object."""
+        from burnish.cc.improve import improve_own
+
+        load()
         own = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS).step(lambda: _own(module, job))
-        ended = PROCESSORS.now()
-        outcome = improve_own(self._build(plan, ended - start, ended), job, own, self.workspace)
+        seconds = CLANG * (PROCESSORS.now() - start)
+        build = self._build(plan, seconds, start + seconds)
+        outcome = improve_own(build, job, own, self.workspace)
+        if outcome.is_too_small and (recollection := Recollection.of(build, job, self._dependencies)):
+            recollection.keep(outcome, module, own.code)
         return outcome, outcome.better.read_bytes() if outcome.better else own.code
 
     def _build(self, plan: ClangJobs, seconds: float = 0.0, ended: float = 0.0) -> Build:
@@ -113,6 +125,7 @@ def _own(module: bytes, job: ClangJob) -> Own:
     """
     from burnish import _native
     from burnish.cc.back_end import made_of
+    from burnish.cc.own_trials import Own
 
     after, made = made_of(module, job, passes=True)
     if _native.warnings_so_far():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from burnish.cc.cold_trials import profiled_trials
 from burnish.cc.foreign import ForeignTrials, in_gnus_place
-from burnish.cc.isolation import Guard
+from burnish.cc.isolation import Guard, load
 from burnish.cc.jobs import ClangJob
 from burnish.cc.lock import locked_trace
 from burnish.cc.object_kind import kind_key, kind_of
@@ -17,7 +17,7 @@ from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
 from burnish.cc.profiles import profile_of
-from burnish.cc.recalling import Recollection, remembers, tolerant
+from burnish.cc.recalling import DEPENDENCIES, Recollection, remembers, tolerant
 from burnish.cc.refusals import too_small
 from burnish.cc.repeating import split_code
 from burnish.cc.requests import KeptReference, Request
@@ -26,7 +26,6 @@ from burnish.cc.rust_trials import Bitcode, RustTrials, forbidding
 # A search ends after this many evaluations in a row without a gain: the least number, and the bytes of code
 # for each of them in a large object.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
-DEPENDENCIES = "front.d"  # a rule for make with the files that the front end read
 
 
 def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
@@ -104,6 +103,7 @@ def _improved(
         if before:
             request = replace(request, patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE))
         guard = build.guard(workspace=workspace)
+        load()
         try:
             outcome = _found(build, job, trials_in(guard), request, outcome)
         except KeptReference as why:

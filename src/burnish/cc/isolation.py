@@ -7,6 +7,7 @@ import os
 import pickle
 import select
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -23,6 +24,21 @@ T = TypeVar("T")
 LOAD = 20  # wall time allowed for a step on a busy machine, in units of its processor time
 LEAST_STEP_SECONDS = 60.0  # wall time
 LONGEST_SECONDS = 24 * 3600.0  # wall time of a step without which a build has no object
+
+
+def load() -> None:
+    """Import what searches need, once for all processes that are forked from this one."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have one thread
+    import burnish.cc.machine_code
+    import burnish.cc.objects
+    import burnish.cc.optimizer
+    import burnish.cc.variants
+    import burnish.policies.sequence_values  # noqa: F401
+
+
+def is_loaded() -> bool:
+    """Return whether `load` has been called here."""
+    return "burnish.cc.variants" in sys.modules
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ from typing import Any
 
 from burnish.cc.command_key import digest
 from burnish.cc.outcomes import Outcome, Sizes
+from burnish.cc.refusals import too_small
 from burnish.cc.requests import DEFAULT_OBJECTIVE, DriverOptions, default_memory
+from burnish.core.database import connected, expected, opened
 from burnish.core.errors import InputError
-from burnish.search.memory import TRACES, connected, expected, merge_traces, opened
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
 DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
@@ -269,7 +270,7 @@ class ObjectMemory:
             _limit(database)
 
     def compilations(self, directory: Path) -> list[Remembered]:
-        """Return the latest compilation or link of each command at or below a directory, if it has a size."""
+        """Return the latest compilation or link of each command at or below a directory, unless too small."""
         with self._database() as database:
             rows = database.execute(
                 "SELECT sources.key, contents, files, name, compilation, effort, cost FROM sources"
@@ -278,7 +279,8 @@ class ObjectMemory:
         latest: dict[tuple[str, str], Remembered] = {}
         for key, contents, files, name, text, effort, cost in rows:
             compilation = Compilation.parse(text)
-            if compilation.before and Path(compilation.directory).is_relative_to(directory):
+            large = compilation.before and not too_small(compilation.before.text_bytes)
+            if large and Path(compilation.directory).is_relative_to(directory):
                 read = tuple(json.loads(files))
                 latest[compilation.directory, name] = Remembered(
                     compilation, key, contents, read, effort, cost
@@ -359,6 +361,8 @@ def contents(path: Path) -> Contents:
     Raises:
         InputError: the file is not a memory.
     """
+    from burnish.search.memory import TRACES  # imports searches
+
     with opened(path, _SCHEMA + TRACES) as database:
 
         def count(rows: str) -> int:
@@ -379,6 +383,8 @@ def merge(path: Path, other: Path) -> None:
     Raises:
         InputError: one of the files is not a memory.
     """
+    from burnish.search.memory import TRACES, merge_traces  # imports searches
+
     with opened(other, _SCHEMA + TRACES):
         pass
     with opened(path, _SCHEMA + TRACES) as database:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc.improve import DEPENDENCIES, improve
+from burnish.cc.improve import improve
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Build, Outcome, kept, passed_through, sizes_of
-from burnish.cc.recalling import Recollection
+from burnish.cc.recalling import DEPENDENCIES, Recollection
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError

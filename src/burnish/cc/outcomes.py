@@ -15,7 +15,7 @@ from burnish.cc.file_budget import SPARE, FileBudget
 from burnish.cc.isolation import LEAST_STEP_SECONDS, LOAD, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.linked import Linked
-from burnish.cc.refusals import refusal
+from burnish.cc.refusals import refusal, too_small
 from burnish.cc.requests import Compiled, DriverOptions, Optimizer, Request
 
 USED_UP = "the build's budget is used up"
@@ -87,6 +87,11 @@ class Outcome:
     crashes: int = 0  # of the compiler during the search
     seconds: float = 0.0
     recalled: bool = False  # an earlier build found it; see burnish.cc.kept
+
+    @property
+    def is_too_small(self) -> bool:
+        """Return whether the object has too little code for a search."""
+        return bool(self.before and too_small(self.before.text_bytes))
 
     def record(self, output: Path, compiler: str, options: DriverOptions) -> Record:
         """Return the outcome's line of the build log; `compiler` is the one that made the first object."""

@@ -19,6 +19,7 @@ from burnish.core.trace import Trace
 from burnish.files import write_atomically
 
 UNKNOWN = 1 << 62  # bytes of an object that cannot be read: any other is smaller
+DEPENDENCIES = "front.d"  # a rule for make with the files that the front end read
 ENOUGH = 0.5  # of the effort that is asked for: clang's time, its unit, differs from run to run
 
 
@@ -136,12 +137,13 @@ class Recollection:
     def keep(self, outcome: Outcome, bitcode: bytes, reference: bytes) -> Outcome:
         """Store an outcome; return the better one of it and the one that is stored already.
 
-        A search that failed before its first evaluation is not stored: the next build tries again.
+        A search that failed before its first evaluation is not stored: the next build tries again. An object
+        that is too small for a search is stored, as the compiler's.
 
         Raises:
             InputError: the memory cannot be written.
         """
-        if not (outcome.better or outcome.evaluations or outcome.recalled):
+        if not (outcome.better or outcome.evaluations or outcome.recalled or outcome.is_too_small):
             return outcome
         content = outcome.better.read_bytes() if outcome.better else None
         effort = self.build.effort

@@ -1,10 +1,10 @@
-"""Fork server: a process that has imported everything and forks for each file of a build.
+"""Fork server: a process that has imported what files need and forks for each file of a build.
 
-The start of Python and its imports take 0.4 s, as long as the search for a small file may take. The
-launcher starts the server at the second file within a minute, and waits for it
-(native/launcher/server.cpp). The server ends after IDLE_SECONDS without a call. A process inherits
-namespaces, limits and processors, and cannot take over others later. So each combination of them has its own
-server, with its own name.
+The start of Python and the imports of a search take 0.5 s, as long as the search for a small file may take.
+The launcher starts the server at the first file of a build, and waits for it (native/launcher/server.cpp). It
+imports searches when a file needs the first one: a build whose objects are all remembered needs none. The
+server ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and
+cannot take over others later. So each combination of them has its own server, with its own name.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
+
+from burnish.cc.isolation import is_loaded, load
 
 IDLE_SECONDS = 15.0
 LOCK = 3  # the descriptor of the lock that the launcher has taken (native/launcher/server.cpp)
@@ -46,14 +48,7 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         return
     if not _is_named(lock, f"{path}.lock"):  # an ended server has removed it; the next file starts a new one
         return
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have one thread
-    # Imports for every file, before the first request.
-    import burnish.cc.direct
-    import burnish.cc.machine_code
-    import burnish.cc.objects
-    import burnish.cc.optimizer
-    import burnish.cc.variants
-    import burnish.policies.sequence_values  # noqa: F401
+    import burnish.cc.direct  # noqa: F401  what files need whose objects are remembered
 
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -62,7 +57,7 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         try:
             _accept(listener, lock, call)
         finally:
-            for ending in ("", ".seen", ".lock"):  # the lock last: until then no other server can begin
+            for ending in ("", ".lock"):  # the lock last: until then no other server can begin
                 Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
@@ -76,13 +71,17 @@ def _is_named(descriptor: int, path: str) -> bool:
 
 def _accept(listener: socket.socket, lock: int, call: Callable[[list[str]], int]) -> None:
     children: set[int] = set()
+    searched, told = os.pipe()  # a child tells that it has imported searches
     busy = time.monotonic()
     while children or time.monotonic() - busy < IDLE_SECONDS:
-        ready, _, _ = select.select([listener], [], [], LOOK_SECONDS)
+        ready, _, _ = select.select([listener.fileno(), searched], [], [], LOOK_SECONDS)
         if ready or children:
             busy = time.monotonic()
         children = {child for child in children if os.waitpid(child, os.WNOHANG)[0] == 0}
-        if not ready:
+        if searched in ready:
+            os.read(searched, select.PIPE_BUF)
+            load()
+        if listener.fileno() not in ready:
             continue
         connection, _ = listener.accept()
         with connection:
@@ -90,12 +89,15 @@ def _accept(listener: socket.socket, lock: int, call: Callable[[list[str]], int]
             if not child:
                 listener.close()
                 os.close(lock)
-                _answer(connection, call)
+                _answer(connection, call, None if is_loaded() else told)
             children.add(child)
 
 
-def _answer(connection: socket.socket, call: Callable[[list[str]], int]) -> NoReturn:
-    """Do the work of the launcher's process, and send the exit code to the launcher."""
+def _answer(connection: socket.socket, call: Callable[[list[str]], int], told: int | None) -> NoReturn:
+    """Do the work of the launcher's process, and send the exit code to the launcher.
+
+    A byte goes to `told` if the work has imported searches.
+    """
     code = 1
     try:
         arguments = _take_over(connection)
@@ -103,6 +105,8 @@ def _answer(connection: socket.socket, call: Callable[[list[str]], int]) -> NoRe
         threading.Thread(target=_end_with_caller, args=(connection,), daemon=True).start()
         code = call(arguments)
         sys.stdout.flush()
+        if told is not None and is_loaded():
+            os.write(told, b"!")
         connection.sendall(CODE.pack(code))
     finally:
         os._exit(code)

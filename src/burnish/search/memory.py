@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from burnish.core.errors import InputError
+from burnish.core.database import opened
 from burnish.core.guide import Guide, GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.session import Session
@@ -24,7 +23,6 @@ from burnish.core.trace import WHOLE_PROGRAM, Trace, entries_by_stage, is_begin,
 
 ALIKE = 0.5  # share of a program's sites that an earlier program must have for its trace to be tried
 TRIED = 3  # most earlier programs whose traces are tried, the most alike first
-PATIENCE_SECONDS = 10.0  # to wait for another process that writes
 
 TRACES = """
 -- digest: Program.key
@@ -156,42 +154,6 @@ class Memory:
             ).fetchall()
         )
         return {site: tuple(json.loads(suffixes.get(value, "[]"))) for site, value in identities.items()}
-
-
-@contextmanager
-def opened(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
-    """Yield the database in a file, with the tables of a schema; at the end, commit or undo.
-
-    Raises:
-        InputError: see `expected`.
-    """
-    with expected(path), closing(connected(path, schema)) as database, database:
-        yield database
-
-
-def connected(path: Path, schema: str) -> sqlite3.Connection:
-    """Return a connection to the database in a file, with the tables of a schema."""
-    database = sqlite3.connect(path, timeout=PATIENCE_SECONDS)
-    try:
-        database.execute("PRAGMA foreign_keys = ON")
-        database.executescript(schema)
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
-
-
-@contextmanager
-def expected(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors about a file as errors of the user's.
-
-    Raises:
-        InputError: the file is not such a database, or cannot be written; its cause is SQLite's error.
-    """
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: {error}; expected a file that burnish made, or a new one") from error
 
 
 def merge_traces(database: sqlite3.Connection) -> None:
