@@ -160,6 +160,7 @@ def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[st
             f"--remember={memory}",
         ]
         subprocess.run(line, cwd=building.folder, env=ENVIRONMENT, check=True, capture_output=True)
+        end_orphans()  # before the next build counts them
         by_burnish("improved", changed_size, changed)
     return row
 

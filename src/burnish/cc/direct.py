@@ -78,7 +78,8 @@ class Direct:
         if code or (warnings and sys.stderr.isatty()):  # clang asks the terminal for colours and its width
             return None
         module = (self.workspace / "front.bc").read_bytes()
-        outcome, content = self._recalled(plan, job, module) or self._made(plan, job, module, start)
+        front_end = PROCESSORS.now() - start
+        outcome, content = self._recalled(plan, job, module) or self._made(plan, job, module, front_end)
         write_atomically(job.output_path, content)
         sys.stderr.write(warnings)
         return replace(outcome, seconds=PROCESSORS.now() - start), job.output_path, plan.compiler
@@ -99,14 +100,19 @@ class Direct:
         recollection = Recollection.of(self._build(plan), job, self._dependencies)
         return recollection.recall(module) if recollection else None
 
-    def _made(self, plan: ClangJobs, job: ClangJob, module: bytes, start: float) -> tuple[Outcome, bytes]:
-        """Make clang's object, then search for a smaller one; return the outcome and the better object."""
+    def _made(self, plan: ClangJobs, job: ClangJob, module: bytes, front_end: float) -> tuple[Outcome, bytes]:
+        """Make clang's object, then search for a smaller one; return the outcome and the better object.
+
+        A budget that is a multiple of clang's time counts from here, after clang's front end.
+        """
         from burnish.cc.improve import improve_own
 
+        ended = PROCESSORS.now()
         load()
+        start = PROCESSORS.now()
         own = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS).step(lambda: _own(module, job))
-        seconds = CLANG * (PROCESSORS.now() - start)
-        build = self._build(plan, seconds, start + seconds)
+        seconds = CLANG * (front_end + PROCESSORS.now() - start)
+        build = self._build(plan, seconds, ended)
         outcome = improve_own(build, job, own, self.workspace)
         if outcome.is_too_small and (recollection := Recollection.of(build, job, self._dependencies)):
             recollection.keep(outcome, module, own.code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import select
@@ -23,22 +24,26 @@ T = TypeVar("T")
 
 LOAD = 20  # wall time allowed for a step on a busy machine, in units of its processor time
 LEAST_STEP_SECONDS = 60.0  # wall time
+OF_SEARCHES = (
+    "burnish.cc.machine_code",
+    "burnish.cc.objects",
+    "burnish.cc.optimizer",
+    "burnish.cc.variants",
+    "burnish.policies.sequence_values",
+)
 LONGEST_SECONDS = 24 * 3600.0  # wall time of a step without which a build has no object
 
 
 def load() -> None:
     """Import what searches need, once for all processes that are forked from this one."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have one thread
-    import burnish.cc.machine_code
-    import burnish.cc.objects
-    import burnish.cc.optimizer
-    import burnish.cc.variants
-    import burnish.policies.sequence_values  # noqa: F401
+    for name in OF_SEARCHES:  # by name, because these modules import this one
+        importlib.import_module(name)
 
 
 def is_loaded() -> bool:
     """Return whether `load` has been called here."""
-    return "burnish.cc.variants" in sys.modules
+    return all(name in sys.modules for name in OF_SEARCHES)
 
 
 @dataclass(frozen=True)
