@@ -311,7 +311,7 @@ def main() -> None:
     rows, added = greedy_cover(measured.gains(variants), options.size)
     measured.close()
     print([f"{100 * gain:.2f}" for gain in np.cumsum(added)], file=sys.stderr)
-    whole = [options.whole] if options.whole else []
+    whole = [["clang<Oz>", *options.whole]] if options.whole else []
     json.dump({machine: [*whole, *(variants[row] for row in rows)]}, sys.stdout, indent=1)
     print()
 

@@ -15,11 +15,11 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 10683,
+    "cc": 10714,
     "cli": 5482,
     "cluster": 1808,
     "console": 854,
-    "core": 2768,
+    "core": 2774,
     "envs": 2895,
     "evaluation": 4768,
     "explorer": 3359,

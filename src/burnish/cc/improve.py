@@ -187,13 +187,14 @@ def _with_calls(
 
 def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outcome:
     """Search, compare the best object with clang's, and return the outcome."""
+    request = request.from_now()
     tried = request.begins_with_variants and trials.try_variants(request.for_variants())
-    if not (tried and request.short_code):
+    if rest := request.after_variants() if tried else request:
         if tried and trials.best:
-            request = replace(request, begin=split_code(trials.best.trace)[0])
-        if request.evaluations is not None:
-            request = replace(request, evaluations=max(1, request.evaluations - trials.evaluations))
-        passes, code = request.divided()
+            rest = replace(rest, begin=split_code(trials.best.trace)[0])
+        if rest.evaluations is not None:
+            rest = replace(rest, evaluations=max(1, rest.evaluations - trials.evaluations))
+        passes, code = rest.divided()
         trials.try_passes(passes)
         if code:
             trials.try_code(code)

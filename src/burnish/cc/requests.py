@@ -19,6 +19,7 @@ DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the longest expected run time, in units of clang's own
 STACK_LIMIT = 1.5  # the same for the stack of a call, on other machines: those without memory to spare
 VARIANTS_SHARE = 0.15  # of a budget, for the search of variants before a search of passes
+LEFT_FOR_PASSES = 0.25  # of a budget in seconds, at least, for a search of passes after one of variants
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
@@ -125,6 +126,16 @@ class Request:
         if whole.evaluations is not None:
             whole = replace(whole, evaluations=math.ceil(VARIANTS_SHARE * whole.evaluations))
         return whole
+
+    def after_variants(self) -> Request | None:
+        """Return the request of the searches after a short one; None if that used most of a short budget.
+
+        A budget in seconds is time that the user wants used; a multiple of clang's time is the most to take.
+        """
+        if not self.short_code:
+            return self
+        used = self.seconds is None or self.seconds_left() < LEFT_FOR_PASSES * self.seconds
+        return None if used else self
 
     def seconds_left(self) -> float:
         """Return the seconds until the search ends, below 0 after that; infinity if time does not end it."""

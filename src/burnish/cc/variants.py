@@ -5,6 +5,7 @@ The level's own passes run once; each variant costs the compilation behind them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
@@ -22,7 +23,7 @@ from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, StagedSession
 from burnish.core.trace import Trace
-from burnish.core.walk import act_entry, replay_legal
+from burnish.core.walk import replay_legal
 from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
@@ -34,6 +35,8 @@ from burnish.tasks.llvm_codegen.generations import GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
+
+LEFT_FOR_FUNCTIONS = 2.0  # time for variants of functions, in units of the last trial of a whole program
 
 
 def vary(start: Start, request: Request) -> Attempt:
@@ -56,13 +59,15 @@ def vary(start: Start, request: Request) -> Attempt:
         raise KeptReference(NOTHING)
     variants = () if request.remembered else variants_of(machine_of(first.module.triple))
     level = _staged(first, start)
+    front = level.fork()
     stock = _level_code(level, first.origin, start)
-    whole = [one for one in variants if BEGIN not in one and not remembered]
-    session, variants = _begun(level, whole, objective), variants[len(whole) :]
+    whole = [one for one in variants if BEGIN not in one]
+    variants = variants[len(whole) :]
+    session, tried = _begun(front, level, () if remembered else whole, objective, request)
     if request.evaluations is not None:
-        variants = variants[: max(1, request.evaluations - 1)]  # the last one is for the joined object
+        variants = variants[: max(1, request.evaluations - tried - 1)]  # one is for the joined object
     found = short_search(session, objective, variants, request.seconds_left, least_tried(request), remembered)
-    evaluations = 0 if request.remembered else found.evaluations  # results of earlier searches
+    evaluations = 0 if request.remembered else tried + found.evaluations  # results of earlier searches
     counts, calls = (evaluations, found.crashes), stock.call_costs
     if found.session is level:
         why = KeptReference("nothing smaller was found", *counts)
@@ -115,14 +120,27 @@ def _with_level(start: Start) -> Start:
     return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
 
 
-def _begun(level: Session, variants: Iterable[Trace], objective: str) -> Session:
-    """Return the session after variants of the whole program, which are passes alone, if it is smaller."""
-    for passes in variants:
-        one = level.fork()
-        changed = [act_entry(one, text)[0] for text in passes]
-        if any(changed) and one.measure(objective) < level.measure(objective):
-            level = one
-    return level
+def _begun(
+    front: Session, level: Session, whole: Iterable[Trace], objective: str, request: Request
+) -> tuple[Session, int]:
+    """Return the session after the best of some traces for the whole program, or the level's; and how many.
+
+    The first trace is tried however little time is left. `front` is the session before any pass.
+    """
+    best, tried, took = level, 0, 0.0
+    own = tuple(level.trace)
+    for trace in whole:
+        before = request.seconds_left()
+        if before < LEFT_FOR_FUNCTIONS * took:
+            break
+        after_level = trace[: len(own)] == own
+        one = (level if after_level else front).fork()
+        if replay_legal(one, trace[len(own) :] if after_level else trace):
+            tried += 1
+            if one.measure(objective) < best.measure(objective):
+                best = one
+        took = before - request.seconds_left() if math.isfinite(before) else 0.0
+    return best, tried
 
 
 def _opened(start: Start, request: Request) -> ModuleSession:

@@ -51,11 +51,17 @@ def cost_after(root: Session, trace: Trace, objective: str) -> float:
         return session.measure(objective)
 
 
-def replay_legal(session: Session, trace: Trace) -> None:
-    """Apply a trace, but skip the entries that are illegal in their state, as a search does."""
+def replay_legal(session: Session, trace: Trace) -> bool:
+    """Apply a trace, but skip the entries that are illegal in their state, as a search does.
+
+    Returns:
+        Whether any entry reported a change.
+    """
+    changed = False
     for text in trace:
         with suppress(IllegalAction):
-            act_entry(session, text)
+            changed |= act_entry(session, text)[0]
+    return changed
 
 
 def act_entry(session: Session, text: str) -> tuple[bool, str]:
