@@ -8,7 +8,8 @@ tables and without. It counts if the function is expected to be slower by no mor
 LLVM's machine outliner moves out of a program's functions are subtracted from its gains. Each round keeps
 the variants with the largest joint gain, where each function takes its best one, and adds variations of
 them. At the end, actions that a variant does not need are removed from it, and the variants to keep are
-chosen on more programs. --whole are passes on the whole program that come first where they make it smaller.
+chosen on more programs. The machine's first traces of whole programs (first_traces.py) stay: where the first
+one makes a program smaller, functions are varied after it.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class Part:
         for program in programs:
             try:
                 session = TASK.open(program)
+                other = session.fork()
                 session.replay(("clang<Oz>",))
                 if whole:
-                    other = session.fork()
                     other.replay(whole)
                     session = min(session, other, key=lambda one: one.measure("loaded-bytes"))
                 if any(size > LEAST_BYTES for size in session.site_costs("loaded-bytes").values()):
@@ -114,8 +115,8 @@ def _outside(costs: Mapping[str, float], functions: Container[str]) -> float:
 class Measured:
     """The gains of variants at the functions of all programs, measured in several processes."""
 
-    def __init__(self, programs: Sequence[Program], options: argparse.Namespace) -> None:
-        given, jobs = (options.slowdown, tuple(options.whole)), options.jobs
+    def __init__(self, programs: Sequence[Program], first: Trace, options: argparse.Namespace) -> None:
+        given, jobs = (options.slowdown, first), options.jobs
         self._parts = [(list(programs[i::jobs]), *given) for i in range(jobs)]
         self._pools = [ProcessPoolExecutor(1, initializer=_open, initargs=part) for part in self._parts]
         self._known: dict[Trace, Floats] = {}
@@ -260,6 +261,10 @@ def _together(measured: Measured, variants: list[Trace]) -> float:
     return float(measured.gains(variants).max(axis=0).sum())
 
 
+def _of_programs(machine: str) -> list[Trace]:
+    return [trace for trace in variants_of(machine) if BEGIN not in trace]
+
+
 def _known(machine: str) -> list[Trace]:
     return [variant for variant in variants_of(machine) if BEGIN in variant]
 
@@ -288,7 +293,6 @@ def main() -> None:
     parser.add_argument("--final", type=int, default=240, help="programs of the last choice")
     parser.add_argument("--size", type=int, default=12, help="variants that are kept")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
-    parser.add_argument("--whole", nargs="*", default=[], metavar="PASS")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -298,20 +302,21 @@ def main() -> None:
 
     programs = programs_of(options.folder or default_folder(), options.programs, options.most)
     machine = machine_of(code_of(TASK.open(programs[0])).opened.module.triple)
-    singly = Measured(programs[:OF_SINGLES], options)
+    whole = _of_programs(machine)
+    first = next(iter(whole), ())
+    singly = Measured(programs[:OF_SINGLES], first, options)
     passes = single_passes(singly, programs)
     singly.close()
     best = sorted(passes, key=lambda text: -passes[text])[:12]
     print({text: round(100 * passes[text], 2) for text in best}, file=sys.stderr)
-    measured = Measured(programs, options)
+    measured = Measured(programs, first, options)
     found = evolve(measured, _first(machine, passes), Variations(passes, machine, options.seed), options)
     variants = crossed([*shortened(measured, found[: options.size]), *_known(machine)], options.seed)
     measured.close()
-    measured = Measured(chosen_from(options.final), options)
+    measured = Measured(chosen_from(options.final), first, options)
     rows, added = greedy_cover(measured.gains(variants), options.size)
     measured.close()
     print([f"{100 * gain:.2f}" for gain in np.cumsum(added)], file=sys.stderr)
-    whole = [["clang<Oz>", *options.whole]] if options.whole else []
     json.dump({machine: [*whole, *(variants[row] for row in rows)]}, sys.stdout, indent=1)
     print()
 

@@ -36,7 +36,7 @@ from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
-LEFT_FOR_FUNCTIONS = 2.0  # time for variants of functions, in units of the last trial of a whole program
+LEFT_FOR_FUNCTIONS = 8.0  # time for variants of functions, in units of the last trial of a whole program
 
 
 def vary(start: Start, request: Request) -> Attempt:

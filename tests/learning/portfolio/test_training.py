@@ -24,6 +24,7 @@ from burnish.learning.portfolio.training import SequenceValuesTraining
 from burnish.learning.training.collect import collect, problems_of, read_found
 from burnish.learning.training.config import read_config
 from burnish.learning.training.loop import IterationProgress, Listener, train
+from burnish.policies.find import shipped
 from burnish.policies.sequence_values import load_sequence_values
 from burnish.search import Budget
 from tests.core.counting_task import ACTIONS, TASK, CountingSession, counters
@@ -161,6 +162,7 @@ def test_time_is_fitted_by_size() -> None:
         ("sequence-values", ("ir-instructions", "text-bytes")),
         ("sequence-values-text", ("text-bytes",)),
         ("sequence-values-loaded", ("loaded-bytes while slowdown<=1.05",)),
+        ("sequence-values-machine", ("loaded-bytes while slowdown<=1.05 and stack-growth<=1.5",)),
         ("sequence-values-seconds", ("seconds",)),
         ("sequence-values-without-outliners", ("ir-instructions",)),
     ],
@@ -216,3 +218,28 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
     again = train(config, tmp_path / "run", SequenceValuesTraining)
     assert again.best and again.best.metrics == outcome.best.metrics
     assert [asdict(item) for item in read_found(tmp_path / "state" / "found.jsonl")] == found
+
+
+def test_sequences_of_another_policy_are_in_the_first_generation(tmp_path: Path) -> None:
+    config = read_config(
+        "sequence-values-machine",
+        [
+            'programs=[{use="random:0..1:120"}]',
+            'validation=[{use="random:100..100:120"}]',
+            'algorithm.objectives=["ir-instructions"]',
+            'algorithm.also=["llvm_passes-ir-instructions"]',
+            'objective="ir-instructions"',
+            "algorithm.jobs=1",
+            "algorithm.searched=0",
+            "algorithm.portfolio_programs=2",
+            "algorithm.slowest=10",
+            "algorithm.generations=1",
+            "algorithm.table=2",
+            "algorithm.suffix_programs=0",
+            "algorithm.fit.epochs=1",
+        ],
+    )
+    assert train(config, tmp_path, SequenceValuesTraining).why == "finished"
+    _, first = map(json.loads, (tmp_path / "portfolio-ir-instructions.jsonl").read_text().splitlines())
+    others = load_sequence_values(shipped()["llvm_passes-ir-instructions"]).traces
+    assert {tuple(trace) for trace in first["traces"]} >= {*others}

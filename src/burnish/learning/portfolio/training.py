@@ -216,9 +216,13 @@ class SequenceValuesTraining(ConfiguredTraining):
         return table
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
-        """Return the reference, a portfolio evolved from the found traces, and the strongest of these."""
+        """Return the reference, a portfolio, the sequences of `also`, and the strongest of the found traces.
+
+        The portfolio evolves from the found traces and the sequences of `also`.
+        """
         reference = self.task.hints.first_trace
-        first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
+        others = [trace for name in self.plan.also for trace in self._of_policy(name)]
+        first = [reference, *others, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(
             self.task,
@@ -234,7 +238,6 @@ class SequenceValuesTraining(ConfiguredTraining):
         for portfolio in evolve(setup, self.programs, first, state):
             chosen, added = portfolio.chosen(self.plan.size)
             yield {"portfolio": len(portfolio.traces), "portfolio/ratio": math.exp(sum(added))}
-        others = [trace for name in self.plan.also for trace in self._of_policy(name)]
         mine = [item for item in found if item.objective == self.objective]
         strongest = sorted(mine, key=lambda item: -item.ratio)[: self.plan.strongest]
         candidates = [reference, *chosen, *others, *(item.trace for item in strongest)]
