@@ -1,8 +1,9 @@
 """Variants worth trying first, by machine: at all functions after the level's own passes, or for the program.
 
 prior_variants.json has for each machine traces that together make functions of other programs smallest, the
-best first. They begin code generation (python benchmarks/function_variants.py). Traces that do not are of the
-whole program, from before the level's passes, and come first (python benchmarks/first_traces.py).
+best first. They begin code generation; python benchmarks/function_variants.py finds them. Traces that do not
+are of the whole program, from before the level's passes, and come first; they were chosen by hand from what
+benchmarks/first_traces.py measures.
 """
 
 from __future__ import annotations
