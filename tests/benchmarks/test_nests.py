@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -137,13 +138,14 @@ def test_each_round_has_every_contender_after_others_than_before() -> None:
     }
 
 
-def test_a_batch_is_as_long_as_it_must_be() -> None:
+def test_a_batch_is_as_long_as_it_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    sample = of_call(lambda: calls.append(sum(range(1000))), batch_seconds=1e-3)
+    # a call takes 0.25 s, and each of the first three twice as long
+    monkeypatch.setattr(time, "process_time", lambda: 0.25 * (len(calls) + min(3, len(calls))))
+    sample = of_call(lambda: calls.append(0), batch_seconds=2.0)
     before = len(calls)
-    seconds = sample()
-    timed = (len(calls) - before) / 2  # after as many untimed
-    assert timed * seconds > 5e-4  # within what the first calls were slower than these
+    assert sample() == 0.25
+    assert len(calls) - before == 8 + 8  # untimed, then timed
 
 
 def test_the_best_form_of_a_peer_counts_by_its_median() -> None:
