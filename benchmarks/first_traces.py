@@ -3,9 +3,9 @@
     python benchmarks/first_traces.py --folder CORPUS > traces.json    # of a machine other than x86
 
 Candidates are TRACES and the sequences of the shipped policy for loaded bytes. Each one is tried at programs
-of the train split. The first of TRACES comes first, because it takes little time. Then the traces follow that
-add the largest gain for their time, where each program takes its best one. A gain is loaded bytes saved over
--Oz, within the limits of burnish cc on other machines.
+of the train split. The first of TRACES comes first, because it takes little time. The others are chosen one
+by one: each adds the largest gain for its time, where each program takes its best trace. A gain is the share
+of -Oz's loaded bytes that is saved, within the limits of burnish cc on other machines.
 """
 
 from __future__ import annotations

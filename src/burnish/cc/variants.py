@@ -125,7 +125,8 @@ def _begun(
 ) -> tuple[Session, int]:
     """Return the session after the best of some traces for the whole program, or the level's; and how many.
 
-    The first trace is tried however little time is left. `front` is the session before any pass.
+    The first trace is tried however little time is left; a further one while LEFT_FOR_FUNCTIONS allows it.
+    `front` is the session before any pass.
     """
     best, tried, took = level, 0, 0.0
     own = tuple(level.trace)
