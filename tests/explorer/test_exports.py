@@ -122,7 +122,8 @@ def test_changed_features_have_their_values_along_the_trace(tree: StateTree) -> 
     for name, old, new, along in tree.features(trace[:-1], trace):
         assert along == tuple(one[names.index(name)] for one in counts)
         assert along[-2:] == (old, new)
-    assert known.observe_along(trace, "autophase", seconds=-1.0) == [None] * len(states)
+    with Exploration(known.task, known.program) as unknown:
+        assert unknown.observe_along(trace, "autophase", seconds=-1.0) == [None] * len(states)
 
 
 def test_rows_of_a_matrix_are_numbered() -> None:
