@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,12 @@ from hypothesis import strategies as st
 
 from burnish import _native
 from burnish.cc.back_end import made_of
+from burnish.cc.commands import cc
 from burnish.cc.direct import DECLINED
+from burnish.cc.isolation import Guard
 from burnish.cc.jobs import make_plan
 from burnish.cc.object_kind import kind_of
+from burnish.cc.repeating import BEGIN
 from burnish.llvm.toolchain import find_tool
 from tests.cc.conftest import write_script
 from tests.cc.remembering import Builds
@@ -62,6 +67,32 @@ def test_a_changed_file_is_compared_with_clangs_object(built: Builds) -> None:
     assert (record.action, record.loaded_bytes_before) == ("optimized", loaded_bytes(clangs))
     assert record.loaded_bytes == loaded_bytes(built.object.read_bytes()) < loaded_bytes(clangs)
     assert not record.recalled and record.compiler.startswith("clang 23")
+
+
+def test_the_trace_of_the_last_object_is_tried_where_clangs_is_made(
+    built: Builds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process makes both objects."""
+    trace = ("clang<Oz>", BEGIN, "table_insert: skip(early-machinelicm)")
+    with sqlite3.connect(built.memory) as database:
+        found = (json.dumps(trace),)
+        database.execute("UPDATE objects SET found = json_set(found, '$.trace', json(?))", found)
+    change(built, FUNCTION)
+    calls: list[object] = []
+    step = Guard.step
+
+    def counted(guard: Guard, call: Callable[[], object]) -> object:
+        calls.append(call)
+        return step(guard, call)
+
+    monkeypatch.setattr(Guard, "step", counted)
+    monkeypatch.chdir(built.folder)
+    own = ["--direct", f"--report={built.log}", f"--remember={built.memory}", "--"]
+    assert cc.main([*own, "-Oz", "-c", "table.c", "-o", "table.o"], cxx=False) == 0
+    assert (built.last.action, built.last.evaluations, len(calls)) == ("optimized", 0, 1)
+    assert built.last.trace == trace
+    assert built.last.loaded_bytes_before == loaded_bytes(by_clang(built)[0])
+    assert built.last.loaded_bytes == loaded_bytes(built.object.read_bytes())
 
 
 @pytest.mark.parametrize("comment", ["", "/* another comment */\n"])

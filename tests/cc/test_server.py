@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cc import server
 from tests.cc.conftest import Compiler, copied_launcher, make_stock, write_script
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
@@ -92,6 +94,61 @@ def test_an_error_of_burnishs_is_told_where_it_was_called(burnish: Compiler, tmp
     assert done.returncode == 2
     assert done.stderr.startswith(b"burnish cc: --budget soon: expected")
     assert len(starts(tmp_path)) == 1
+
+
+LEAVING = """
+import os, signal, sys
+from pathlib import Path
+from burnish.cc.isolation import is_loaded, load_or_leave
+from burnish.cc.server import serve
+
+def call(arguments):
+    with open("calls", "a") as calls:
+        print(os.getpid(), is_loaded(), file=calls)
+    load_or_leave()
+    if arguments == ["die"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    Path("seen").write_text(f"{arguments} {os.environ['MARK']}")
+    return 7
+
+serve(Path(sys.argv[1]), call)
+"""
+
+
+def test_only_the_server_imports_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process of a first file leaves its command to one that begins after the import."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MARK", "a = b")
+    with tempfile.TemporaryDirectory() as short:
+        path = Path(short) / "socket"
+        process = subprocess.Popen([sys.executable, "-c", LEAVING, str(path)], stdin=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: path.is_socket())
+            assert server._ask(path, ["one", "a\nb"]) == 7
+            assert (tmp_path / "seen").read_text() == "['one', 'a\\nb'] a = b"
+            assert server._ask(path, ["die"]) is None
+            assert server._ask(path, []) == 7
+            (tmp_path / "calls").rename("first")
+            assert alive(process.pid)
+        finally:
+            process.kill()
+            process.wait()
+        pids, loaded = zip(*map(str.split, (tmp_path / "first").read_text().splitlines()), strict=True)
+        assert loaded == ("False", "True", "True", "True")
+        assert len(set(pids)) == 4
+        again = subprocess.Popen([sys.executable, "-c", LEAVING, str(path)], stdin=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: path.is_socket() and _answers(path))
+            assert server._ask(path, ["die"]) is None  # by a process that another one has asked
+        finally:
+            again.kill()
+            again.wait()
+        assert len((tmp_path / "calls").read_text().splitlines()) == 2
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])

@@ -59,7 +59,8 @@ def digest(*parts: bytes) -> str:
     """Return 32 hexadecimal digits of BLAKE2b over parts and their lengths."""
     found = hashlib.blake2b(digest_size=16)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
     return found.hexdigest()
 
 

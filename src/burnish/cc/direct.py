@@ -11,20 +11,23 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.cc import processes
 from burnish.cc.command_key import Key
-from burnish.cc.isolation import LONGEST_SECONDS, Guard, load
+from burnish.cc.isolation import LONGEST_SECONDS, Guard, load_or_leave
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import memory_in
 from burnish.cc.object_kind import kind_key, kind_of
-from burnish.cc.outcomes import Build, Outcome
+from burnish.cc.outcomes import Build, Outcome, level_of_passes
 from burnish.cc.recalling import DEPENDENCIES, Recollection, remembers
-from burnish.cc.requests import Compiled, KeptReference, Optimizer
+from burnish.cc.requests import Compiled, KeptReference, Optimizer, Request
 from burnish.core.clock import PROCESSORS
+from burnish.core.errors import BurnishError
+from burnish.core.trace import Trace
 from burnish.files import write_atomically
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ class Direct:
 
         Raises:
             KeptReference, InputError, OSError: as None.
+            LeftToLoaded: another process is to run it.
         """
         start = PROCESSORS.now()
         kind, options = kind_of(self.key.arguments), self.key.options
@@ -103,16 +107,19 @@ class Direct:
     def _made(self, plan: ClangJobs, job: ClangJob, module: bytes, front_end: float) -> tuple[Outcome, bytes]:
         """Make clang's object, then search for a smaller one; return the outcome and the better object.
 
-        A budget that is a multiple of clang's time counts from here, after clang's front end.
+        The trace of the command's last object is tried in the process that makes clang's: a process of its
+        own would cost more than it. A budget that is a multiple of clang's time counts from here, after
+        clang's front end.
         """
         from burnish.cc.improve import improve_own
 
         ended = PROCESSORS.now()
-        load()
-        start = PROCESSORS.now()
-        own = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS).step(lambda: _own(module, job))
-        seconds = CLANG * (front_end + PROCESSORS.now() - start)
-        build = self._build(plan, seconds, ended)
+        load_or_leave()
+        last = Recollection.of(self._build(plan), job, self._dependencies)
+        trace = last.previous() if last else ()
+        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
+        own, taken = guard.step(lambda: _own(module, job, trace, guard, self.optimizer))
+        build = self._build(plan, CLANG * (front_end + taken), ended)
         outcome = improve_own(build, job, own, self.workspace)
         if outcome.is_too_small and (recollection := Recollection.of(build, job, self._dependencies)):
             recollection.keep(outcome, module, own.code)
@@ -123,21 +130,33 @@ class Direct:
         return Build(plan, compiled, self.key.options, self.optimizer, self.workspace, self.key)
 
 
-def _own(module: bytes, job: ClangJob) -> Own:
-    """Return clang's object of the front end's module, by burnish's back end.
+def _own(module: bytes, job: ClangJob, trace: Trace, guard: Guard, optimizer: Optimizer) -> tuple[Own, float]:
+    """Return clang's object of the front end's module, by burnish's back end, and its processor time.
+
+    With the object comes the attempt of an earlier trace, if there is one that `repeats_at_once`.
 
     Raises:
         KeptReference: LLVM warns of something, which clang would print.
     """
     from burnish import _native
     from burnish.cc.back_end import made_of
-    from burnish.cc.own_trials import Own
+    from burnish.cc.object_trials import repeats_at_once
+    from burnish.cc.own_trials import Own, OwnTrials
 
+    start = PROCESSORS.now()
     after, made = made_of(module, job, passes=True)
     if _native.warnings_so_far():
         raise KeptReference("clang would warn")
     assert not isinstance(made, bytes)  # which is assembly
-    return Own(module, after, made)
+    own, taken = Own(module, after, made), PROCESSORS.now() - start
+    if repeats_at_once(trace):
+        reference = guard.workspace / "repeated.o"
+        reference.write_bytes(own.code)
+        trials = OwnTrials(own, job.silenced(), reference, optimizer, guard)
+        request = Request(job.source, level_of_passes(job.level))
+        with suppress(KeptReference, BurnishError):
+            own = replace(own, repeated=trials.repeated(trace, request, checks=False))
+    return own, taken
 
 
 def _is_plain(output: Path) -> bool:

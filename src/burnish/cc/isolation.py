@@ -46,6 +46,30 @@ def is_loaded() -> bool:
     return all(name in sys.modules for name in OF_SEARCHES)
 
 
+class LeftToLoaded(Exception):
+    """The command is left to a process that has imported searches; nothing has been written so far."""
+
+
+def load_or_leave() -> None:
+    """Import what searches need, or leave the command to a process of the fork server that has done so.
+
+    Raises:
+        LeftToLoaded: the server is to import it once, instead of this process.
+    """
+    if _Server.loads and not is_loaded():
+        raise LeftToLoaded
+    load()
+
+
+def expect_server_to_load() -> None:
+    """Let `load_or_leave` leave commands to the fork server."""
+    _Server.loads = True
+
+
+class _Server:
+    loads = False  # True in a process that the fork server began before it has imported searches
+
+
 @dataclass(frozen=True)
 class Guard:
     """Deadlines in wall time, which only a hung process reaches, and the folder for temporary files."""

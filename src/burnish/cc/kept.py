@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -431,9 +432,14 @@ def checked(options: DriverOptions) -> DriverOptions:
 def contents_of(files: Iterable[str]) -> str | None:
     """Return the digest of the contents of files; None if one cannot be read."""
     try:
-        return digest(*(Path(name).read_bytes() for name in files))
+        return digest(*map(_read, files))
     except OSError:
         return None
+
+
+def _read(name: str) -> bytes:
+    with FileIO(name) as file:  # Path.read_bytes takes twice as long
+        return file.read()
 
 
 def parse_dependencies(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from burnish.cc.copies import change_of_groups, group_bytes
@@ -62,16 +63,19 @@ class ObjectTrials(Trials):
 
         Without `checks`, an earlier build has found that it does.
         """
-        start = self._start()
-
-        def repeated() -> Attempt:
-            from burnish.cc import variants
-
-            return variants.repeated(start, request, trace, checks=checks)
-
-        known = BEGIN in trace and not of_sites(trace[:1])  # not those that begin with answers to the inliner
-        if not (known and self._taken(lambda: self.guard.step(repeated))):
+        at_once = repeats_at_once(trace)
+        repeated = partial(self.repeated, trace, request, checks=checks)
+        if not (at_once and self._taken(lambda: self.guard.step(repeated))):
             super().repeat(trace, request)
+
+    def repeated(self, trace: Trace, request: Request, *, checks: bool) -> Attempt:
+        """Return the attempt of an earlier trace, in this process; see variants.repeated.
+
+        `repeats_at_once` must be true for the trace.
+        """
+        from burnish.cc import variants  # loads LLVM, so only in this process
+
+        return variants.repeated(self._start(), request, trace, checks=checks)
 
     def _start(self) -> Start:
         known = self.own, self.level, self.level_bitcode
@@ -189,6 +193,11 @@ class ObjectTrials(Trials):
         path = self.guard.workspace / "clang.bc"
         self.guard.run(self.job.clang_bitcode(path).command)
         return path.read_bytes()
+
+
+def repeats_at_once(trace: Trace) -> bool:
+    """Return whether one step repeats passes and code of a trace: not those with answers to the inliner."""
+    return BEGIN in trace and not of_sites(trace[:1])
 
 
 def in_groups(bitcode: bytes) -> bytes:

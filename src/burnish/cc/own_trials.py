@@ -8,7 +8,8 @@ from pathlib import Path
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import ObjectTrials, Symbol
-from burnish.cc.requests import Attempt, Emitted, Optimizer
+from burnish.cc.requests import Attempt, Emitted, Optimizer, Request
+from burnish.core.trace import Trace
 
 ELF = b"\x7fELF"
 _DEFINED, _WEAK = (0, 1, 4), 1  # kinds of symbols, as native/units.h has them
@@ -21,6 +22,7 @@ class Own:
     front: bytes = field(repr=False)  # bitcode before any pass
     after: bytes = field(repr=False)  # bitcode after the passes of its level
     emitted: Emitted  # its object
+    repeated: Attempt | None = None  # of the trace that the command's last object had; None: not made yet
 
     @property
     def code(self) -> bytes:
@@ -90,6 +92,15 @@ class OwnTrials(BackEndTrials):
         self.after = self.level_bitcode = own.after
         self.level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
         self.is_elf = own.code.startswith(ELF)
+        self.known = own.repeated
+
+    def repeat(self, trace: Trace, request: Request, *, checks: bool = True) -> None:
+        """See Trials; the attempt may have been made with the reference."""
+        if self.known:
+            with self.trying():
+                self.take(self.known)
+        else:
+            super().repeat(trace, request, checks=checks)
 
     def finished(self, found: Attempt) -> Attempt:
         """See Trials; only linkers of ELF objects drop a group with its local functions."""

@@ -3,7 +3,8 @@
 The start of Python and the imports of a search take 0.5 s, as long as the search for a small file may take.
 The launcher starts the server at the first file of a build, and waits for it (native/launcher/server.cpp). It
 imports searches when a file needs the first one: a build whose objects are all remembered needs none. The
-server ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and
+process of that file leaves it to a later one, if it can: only the server imports searches, then. The server
+ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and
 cannot take over others later. So each combination of them has its own server, with its own name.
 """
 
@@ -17,13 +18,14 @@ import signal
 import socket
 import struct
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from burnish.cc.isolation import is_loaded, load
+from burnish.cc.isolation import LeftToLoaded, expect_server_to_load, is_loaded, load
 
 IDLE_SECONDS = 15.0
 LOCK = 3  # the descriptor of the lock that the launcher has taken (native/launcher/server.cpp)
@@ -50,12 +52,13 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         return
     import burnish.cc.direct  # noqa: F401  what files need whose objects are remembered
 
+    sysconfig.get_path("scripts")  # the first call reads the configuration, which find_tool needs
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         listener.listen(256)
         try:
-            _accept(listener, lock, call)
+            _accept(listener, path, lock, call)
         finally:
             for ending in ("", ".lock"):  # the lock last: until then no other server can begin
                 Path(f"{path}{ending}").unlink(missing_ok=True)
@@ -69,9 +72,9 @@ def _is_named(descriptor: int, path: str) -> bool:
         return False
 
 
-def _accept(listener: socket.socket, lock: int, call: Callable[[list[str]], int]) -> None:
+def _accept(listener: socket.socket, path: Path, lock: int, call: Callable[[list[str]], int]) -> None:
     children: set[int] = set()
-    searched, told = os.pipe()  # a child tells that it has imported searches
+    searched, told = os.pipe()  # a child tells that searches are needed
     busy = time.monotonic()
     while children or time.monotonic() - busy < IDLE_SECONDS:
         ready, _, _ = select.select([listener.fileno(), searched], [], [], LOOK_SECONDS)
@@ -89,27 +92,56 @@ def _accept(listener: socket.socket, lock: int, call: Callable[[list[str]], int]
             if not child:
                 listener.close()
                 os.close(lock)
-                _answer(connection, call, None if is_loaded() else told)
+                _answer(connection, path, call, None if is_loaded() else told)
             children.add(child)
 
 
-def _answer(connection: socket.socket, call: Callable[[list[str]], int], told: int | None) -> NoReturn:
+def _answer(
+    connection: socket.socket, path: Path, call: Callable[[list[str]], int], told: int | None
+) -> NoReturn:
     """Do the work of the launcher's process, and send the exit code to the launcher.
 
-    A byte goes to `told` if the work has imported searches.
+    A byte goes to `told`, where the server has not imported searches, if the work needs them.
     """
-    code = 1
+    code: int | None = 1
     try:
         arguments = _take_over(connection)
         connection.sendall(b"!")
         threading.Thread(target=_end_with_caller, args=(connection,), daemon=True).start()
-        code = call(arguments)
-        sys.stdout.flush()
-        if told is not None and is_loaded():
+        if told is not None:
+            expect_server_to_load()
+        try:
+            code = call(arguments)
+            if told is not None and is_loaded():
+                os.write(told, b"!")
+        except LeftToLoaded:
+            assert told is not None
             os.write(told, b"!")
-        connection.sendall(CODE.pack(code))
+            code = _ask(path, arguments)
+        sys.stdout.flush()
+        if code is not None:
+            connection.sendall(CODE.pack(code))
     finally:
-        os._exit(code)
+        os._exit(code or 0)
+
+
+def _ask(path: Path, arguments: list[str]) -> int | None:
+    """Leave the work to another process of the server, as the launcher does; return its exit code.
+
+    None: that process died.
+    """
+    mask = os.umask(0)
+    os.umask(mask)
+    words = [str(Path.cwd()), str(mask), str(len(arguments)), *arguments]
+    words += [f"{name}={value}" for name, value in os.environ.items()]
+    body = b"".join(os.fsencode(word) + b"\0" for word in words)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(path))
+        socket.send_fds(connection, [SIZE.pack(len(body))], [0, 1, 2])
+        connection.sendall(body)
+        answer = connection.recv(1)
+        code = connection.recv(CODE.size, socket.MSG_WAITALL) if answer else b""
+    return CODE.unpack(code)[0] if len(code) == CODE.size else None
 
 
 def _take_over(connection: socket.socket) -> list[str]:
