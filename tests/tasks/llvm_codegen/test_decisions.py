@@ -10,6 +10,7 @@ import pytest
 from burnish import _native
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
+from burnish.core.trace import WHOLE_PROGRAM
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.modules.module import back_end_of, object_sizes
@@ -204,6 +205,18 @@ def test_the_last_order_of_allocation_counts_and_the_same_again_is_no_change() -
     assert not session.apply(session.index("noise(2)"), "many")
     assert session.apply(session.index("default"), "many")
     assert session.object_code() == decided(module()).object_code()
+
+
+def test_a_change_is_one_of_all_decisions() -> None:
+    session, rng = open_program(program("matrix.c")), np.random.default_rng(0)
+    changes = set()
+    for _ in range(300):
+        site = str(rng.choice([WHOLE_PROGRAM, *session.sites()]))
+        before = session.decided()
+        changed = session.apply(int(rng.choice(np.flatnonzero(session.legal(site)))), site)
+        assert changed == (session.decided() != before)
+        changes.add((changed, bool(site)))
+    assert len(changes) == 4
 
 
 def test_the_outliner_is_the_whole_programs() -> None:

@@ -89,7 +89,8 @@ class CodegenSession(Session):
         """Decide for a function, or for all without own decisions; return whether that is a change."""
         self.check_legal(action, site)
         text = self.actions[action]
-        before = self.decided()
+        decided = self.decided if site == WHOLE_PROGRAM else partial(self.decisions_of, site)
+        before = decided()
         if text in OUTLINE:
             self.outline = 1 + OUTLINE.index(text)
         elif site == WHOLE_PROGRAM:
@@ -97,7 +98,7 @@ class CodegenSession(Session):
         else:
             self.functions[site] = self.functions.get(site, LLVMS_OWN).with_action(text)
         self.record(action, site)
-        return self.decided() != before
+        return decided() != before
 
     def decisions_of(self, function: str) -> FunctionDecisions:
         """Return the decisions that hold for a function."""
