@@ -221,6 +221,19 @@ def test_a_smaller_object_stays(tmp_path: Path) -> None:
     assert memory.same_module("key") == replace(small, effort=9.0)
 
 
+def test_what_is_stored_together_is_stored_as_a_whole(tmp_path: Path) -> None:
+    memory, other = ObjectMemory(tmp_path / "memory"), ObjectMemory(tmp_path / "memory")
+    with pytest.raises(ZeroDivisionError), memory.together():
+        memory.keep(Kept("lost", 1.0, {}, None), 9)
+        assert memory.same_module("lost") and not other.same_module("lost")
+        raise ZeroDivisionError
+    with memory.together():
+        memory.keep(Kept("one", 1.0, {}, None), 9)
+        memory.keep(Kept("two", 1.0, {}, None), 9)
+        assert not other.same_module("one")
+    assert other.same_module("one") and other.same_module("two") and not other.same_module("lost")
+
+
 def test_equal_commands_in_two_folders_are_two_compilations(tmp_path: Path) -> None:
     memory, sizes = ObjectMemory(tmp_path / "memory"), Sizes(999, 999, 999, 0)
     memory.keep(Kept("module", 1.0, {}, None), 9)

@@ -191,8 +191,7 @@ class ObjectMemory:
 
     def keep(self, kept: Kept, cost: int) -> Kept:
         """Store an object, or add its effort to a stored one that is at least as small; return the better."""
-        with self._database() as database:
-            database.execute("BEGIN IMMEDIATE")
+        with self.together(), self._database() as database:
             row = database.execute("SELECT cost FROM objects WHERE key = ?", (kept.key,)).fetchone()
             known = self._kept(database, kept.key)
             if known and row[0] <= cost:
@@ -326,13 +325,26 @@ class ObjectMemory:
 
     def check(self) -> None:
         """Raise InputError if the file cannot be written."""
+        with self.together():
+            pass
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Store what the block stores in one transaction: a commit waits ten milliseconds for a disk."""
         with self._database() as database:
-            database.execute("BEGIN IMMEDIATE")
+            if not database.in_transaction:
+                database.execute("BEGIN IMMEDIATE")
+            yield
 
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        with expected(self.path), self._connection as database:
-            yield database
+        """Yield the connection; at the end, commit or undo, but for a part of `together`."""
+        with expected(self.path):
+            if self._connection.in_transaction:
+                yield self._connection
+            else:
+                with self._connection as database:
+                    yield database
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:

@@ -149,12 +149,11 @@ class Recollection:
         effort = self.build.effort
         if effort is None:
             effort = needed(self.build.options, self.build.clang_seconds)
-        module = self.key.of_module(bitcode)
-        better = self.memory.keep(
-            Kept(module, effort, _found(outcome), content), _cost(outcome, self.build.options.objective)
-        )
-        if self.build.effort is None:  # a step of burnish improve has its compilation from the memory
-            self._keep_source(outcome, module, reference)
+        kept = Kept(self.key.of_module(bitcode), effort, _found(outcome), content)
+        with self.memory.together():
+            better = self.memory.keep(kept, _cost(outcome, self.build.options.objective))
+            if self.build.effort is None:  # a step of burnish improve has its compilation from the memory
+                self._keep_source(outcome, kept.key, reference)
         if better.content == content:
             return outcome
         return self._written(better, outcome)
@@ -271,8 +270,9 @@ class LinkRecollection:
         effort = self.needed if self.build.effort is None else self.build.effort
         kept = Kept(self.key, effort, _found(outcome), content)
         with tolerant(self.memory):
-            better = self.memory.keep(kept, _cost(outcome, self.build.options.objective))
-            self._keep_link()
+            with self.memory.together():
+                better = self.memory.keep(kept, _cost(outcome, self.build.options.objective))
+                self._keep_link()
             if better.content != content:
                 return _replaced(program, better, outcome)
         return outcome
