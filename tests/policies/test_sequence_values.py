@@ -20,7 +20,7 @@ from burnish.core.session import Session
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.passes import left_out
 from burnish.policies import find
-from burnish.policies.sequence_values import WORST, SequenceValues, load_sequence_values
+from burnish.policies.sequence_values import MACHINE, WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK, make_task
 from tests.sources import program
 
@@ -54,6 +54,25 @@ def test_weights_are_the_softmax_of_distances() -> None:
     assert small().weights(features) == pytest.approx(scores / scores.sum(), rel=1e-5)
 
 
+def test_programs_of_another_machine_do_not_count() -> None:
+    three = replace(
+        small(),
+        keys=np.array([[0], [4], [1]], dtype=np.float32),
+        gains=np.array([[0, 0.1, 0.3], [0, 0.2, -1], [0, 0.4, 0.5]], dtype=np.float16),
+        machines=np.array([[0, 0], [1, 0], [0, 1]], dtype=np.uint8),
+    )
+    first, second, other = (three.for_machine(np.array(one)) for one in ([1, 0], [0, 1], [0, 0]))
+    assert first.keys.ravel().tolist() == [0, 4, 4, 4]  # those of the machine have three times the weight
+    assert second.keys.ravel().tolist() == [0, 1, 1, 1]
+    assert other.keys.ravel().tolist() == [0]
+    np.testing.assert_array_equal(second.gains, three.gains[[0, 2, 2, 2]])
+    assert not first.machines.size
+    # like the first key. Of all weights, it has 0.625; a gain of 0.2 beside 0.1, a loss of 1 beside 0.3
+    assert three(cast(Session, Opened([1, 0]))).choice == ("gvn",)
+    # 0.36, because the others are near: 0.5 beside 0.3
+    assert three(cast(Session, Opened([0, 1]))).choice == ("clang<Oz>", "globaldce")
+
+
 def order(
     policy: SequenceValues,
     weights: Sequence[float],
@@ -78,7 +97,12 @@ def test_most_expected_improvement_per_second_is_next() -> None:
 class Opened:
     """A session that is only looked at."""
 
+    def __init__(self, machine: Sequence[int] = ()) -> None:
+        self.machine = machine
+
     def observe(self, name: str) -> NDArray[np.float32]:
+        if name == MACHINE:
+            return np.array(self.machine, dtype=np.float32)
         assert name == "opcode-counts"
         return np.zeros(2, dtype=np.float32)  # like the first training program
 

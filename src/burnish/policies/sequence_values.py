@@ -7,6 +7,9 @@ improvement on the best so far (Mockus et al. 1978) per second. The expectation 
 by their weights. Each measured gain changes the weights: a training program on which the sequence gained
 something else loses weight.
 
+A policy may have training programs of several machines, on which sequences pay differently. A program is then
+compared with those of its own machine, and with those that count for all machines.
+
 burnish.learning.portfolio.network trains these policies; running them needs only numpy.
 """
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,8 @@ FORMAT = 3
 WORST = -1.0  # log ratio of a crash, and the lower limit of all other log ratios
 SPREAD = 0.02  # scale of the difference in log ratios between similar programs
 EVEN = 0.5  # share of the weights that is uniform, because gains say more than a program's features
+MACHINE = "machine"  # the observation that tells a program's machine, one 1 among 0s
+OWN = 3  # the weight of a training program of the same machine, in units of one of none
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class SequenceValues:
         gains: float16[P, K], log(reference / cost), WORST at least.
         time: [2, K]: log(seconds of the sequence / of the task's reference) is time[0] + time[1] * size, and
             size is log(1 + the sum of the features).
+        machines: uint8[P, M], the observation "machine" of each training program, 0s for one that counts for
+            all machines; empty if all do.
     """
 
     task: str
@@ -74,15 +81,30 @@ class SequenceValues:
     keys: Floats
     gains: NDArray[np.float16]
     time: Floats
+    machines: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
 
     def __call__(self, session: Session) -> Guide:
         """Return the guide for a program that was just opened."""
+        if self.machines.size:
+            return self.for_machine(np.asarray(session.observe(MACHINE)))(session)
         features = features_of(session, self.observations).astype(np.float32)
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
         best = self.best(self.weights(features))
         return Guide(
             self._initial_traces(features), self.suffixes, prior, choice=self.traces[best] if best else None
         )
+
+    def for_machine(self, machine: NDArray[np.integer[Any]]) -> SequenceValues:
+        """Return the policy for programs of one machine; its training programs are those that count there.
+
+        Args:
+            machine: [M], the observation "machine".
+        """
+        of_all = ~self.machines.any(axis=1)
+        own = (self.machines == machine).all(axis=1) & ~of_all
+        rows = np.concatenate([np.flatnonzero(of_all), np.repeat(np.flatnonzero(own), OWN)])
+        alike: NDArray[np.uint8] = np.zeros((0, 0), dtype=np.uint8)
+        return replace(self, keys=self.keys[rows], gains=self.gains[rows], machines=alike)
 
     def best(self, weights: Floats) -> int:
         """Return the index of the sequence with the largest expected gain: 0, the reference, if none gains.
@@ -135,12 +157,16 @@ class SequenceValues:
 
     def weights(self, features: Floats) -> Floats:
         """Return the similarity of each training program to one with these features: [P], the sum is 1."""
-        inputs = (np.log1p(features) - self.mean) / self.deviation
-        query = np.tanh(inputs @ self.hidden + self.hidden_bias) @ self.output + self.output_bias
-        scores = -np.square(self.keys - query).sum(axis=1)
+        scores = -np.square(self.keys - self.embedded(features)).sum(axis=1)
         weights = np.exp(scores - scores.max())
         shares: Floats = weights / weights.sum()
         return shares
+
+    def embedded(self, features: Floats) -> Floats:
+        """Return the embeddings of programs: [..., D] for features [..., F]."""
+        inputs = (np.log1p(features) - self.mean) / self.deviation
+        found: Floats = np.tanh(inputs @ self.hidden + self.hidden_bias) @ self.output + self.output_bias
+        return found
 
     def seconds(self, features: Floats) -> Floats:
         """Return the expected times of the sequences, in units of the reference's time: [K].

@@ -222,12 +222,13 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
 
 def test_sequences_of_another_policy_are_in_the_first_generation(tmp_path: Path) -> None:
     config = read_config(
-        "sequence-values-machine",
+        "sequence-values",
         [
             'programs=[{use="random:0..1:120"}]',
             'validation=[{use="random:100..100:120"}]',
             'algorithm.objectives=["ir-instructions"]',
             'algorithm.also=["llvm_passes-ir-instructions"]',
+            f'algorithm.state="{tmp_path}"',
             'objective="ir-instructions"',
             "algorithm.jobs=1",
             "algorithm.searched=0",
@@ -243,3 +244,25 @@ def test_sequences_of_another_policy_are_in_the_first_generation(tmp_path: Path)
     _, first = map(json.loads, (tmp_path / "portfolio-ir-instructions.jsonl").read_text().splitlines())
     others = load_sequence_values(shipped()["llvm_passes-ir-instructions"]).traces
     assert {tuple(trace) for trace in first["traces"]} >= {*others}
+
+
+def test_a_policy_gets_training_programs_of_another_machine(tmp_path: Path) -> None:
+    base = load_sequence_values(shipped()["llvm_passes-loaded-bytes"])
+    for turn, programs in enumerate(("random:0..2:120", "random:3..4:120")):
+        words = [f'programs=[{{use="{programs}"}}]', 'validation=[{use="random:100..101:120"}]']
+        words += ["algorithm.jobs=1"]
+        if turn:
+            words.append(f'algorithm.base="{tmp_path / "0" / "policy.npz"}"')
+        config = read_config("sequence-values-machine", words)
+        outcome = train(config, tmp_path / str(turn), SequenceValuesTraining)
+        assert outcome.why == "finished" and outcome.policy
+        policy = load_sequence_values(outcome.policy)
+        assert policy.traces == base.traces and policy.suffixes == base.suffixes
+        count = 2 if turn else 3  # of the second turn's programs, in the place of the first one's
+        assert (policy.machines == policy.machines[-1]).all(axis=1).sum() == count
+        assert len(policy.keys) == len(policy.gains) == len(policy.machines) == len(base.keys) + count
+        assert outcome.best and outcome.best.metrics["validation/all"] >= 1
+    table = [json.loads(line) for line in (tmp_path / "1" / "table.jsonl").read_text().splitlines()[1:]]
+    features = {line["program"]: line["features"] for line in table if "features" in line}
+    of_first = np.array(features[min(features)], dtype=np.float32)[: len(base.mean)]
+    np.testing.assert_allclose(policy.keys[-2], base.embedded(of_first), rtol=1e-5)

@@ -9,6 +9,9 @@ Four stages, each of which keeps its results, program by program, in files of th
 4. suffixes-OBJECTIVE.jsonl: suffixes to try at functions after the best of these sequences (suffixes).
 
 Then the network is fitted (network), and the whole policy is written to one small file.
+
+With `algorithm.base`, a known policy gets training programs of another machine. Its sequences are measured on
+them; its sequences and its network stay.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from burnish.learning.training.config import Config
 from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
-from burnish.policies.sequence_values import WORST, SequenceValues
+from burnish.policies.sequence_values import MACHINE, WORST, SequenceValues
 from burnish.search import Budget
 from burnish.workers.executor import Executor, Processes, each_core
 from burnish.workers.sandbox import Sandbox
@@ -83,13 +86,15 @@ class SequenceValuesTraining(ConfiguredTraining):
 
     def validate(self) -> Mapping[str, float]:
         """Return the metrics of sequences tried within SHORT times the reference's time."""
-        if not (self.learner and self._policy and self._held):
+        if not (self._policy and self._held):
             return {SCORE: NOTHING_YET}
         policy, held = self._with_network(), self._held
         gains = held.log_ratios(self.objective).clip(min=WORST)
         seconds = held.relative_seconds()
+        features, machines = _features_and_machines(held, policy)
+        if machines.size:
+            policy = policy.for_machine(machines[0])
         alike = np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32)
-        features = held.features.astype(np.float32)
         learned = [policy.weights(row) for row in features]
         expected = [policy.seconds(row) for row in features]
         return {
@@ -136,6 +141,9 @@ class SequenceValuesTraining(ConfiguredTraining):
     def _run(self) -> Generator[Mapping[str, float], None, None]:
         """Run the stages one after the other, without repeating the work that their files already have."""
         plan = self.plan
+        if plan.base:
+            yield from self._extended(self._named(plan.base, "base"))
+            return
         found: list[Found] = []
         for part in _parts(self.programs, plan.searched, plan.chunk):
             found = collect(
@@ -199,6 +207,25 @@ class SequenceValuesTraining(ConfiguredTraining):
             yield self.learner.iterate()
         yield {"epoch": self.learner.epoch, "finished": 1.0}
 
+    def _extended(self, base: SequenceValues) -> Generator[Mapping[str, float], None, None]:
+        """Add the programs to a policy, in the place of those of the same machines that it has."""
+        self.observations = (*base.observations, MACHINE)
+        table = yield from self._table("table", self.programs, self.plan.table, base.traces)
+        self._held = yield from self._table("validation", self.validation, len(self.validation), base.traces)
+        features, machines = _features_and_machines(table, base)
+        known = (
+            base.machines if base.machines.size else np.zeros((len(base.keys), machines.shape[1]), np.uint8)
+        )
+        kept = ~(known[:, None] == machines[None]).all(axis=2).any(axis=1)
+        gains = table.log_ratios(self.objective).clip(min=WORST).astype(np.float16)
+        self._policy = replace(
+            base,
+            keys=np.concatenate([base.keys[kept], base.embedded(features)]),
+            gains=np.concatenate([base.gains[kept], gains]),
+            machines=np.concatenate([known[kept], machines]),
+        )
+        yield {"rows": len(self._policy.keys), "finished": 1.0}
+
     def _table(
         self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
     ) -> Generator[Mapping[str, float], None, CostTable]:
@@ -221,7 +248,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         The portfolio evolves from the found traces and the sequences of `also`.
         """
         reference = self.task.hints.first_trace
-        others = [trace for name in self.plan.also for trace in self._of_policy(name)]
+        others = [trace for name in self.plan.also for trace in self._named(name, "also").traces]
         first = [reference, *others, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(
@@ -243,16 +270,18 @@ class SequenceValuesTraining(ConfiguredTraining):
         candidates = [reference, *chosen, *others, *(item.trace for item in strongest)]
         return tuple(dict.fromkeys(map(setup.without, candidates)))
 
-    def _of_policy(self, name: str) -> tuple[Trace, ...]:
-        """Return the sequences of another sequence-value policy.
+    def _named(self, name: str, key: str) -> SequenceValues:
+        """Return another sequence-value policy, which a key of [algorithm] names.
 
         Raises:
             UnknownName, InputError: there is no such policy, or it is of another kind.
         """
         guide_for = find_guide(name, self.task, self.objective)
         if not guide_for or not isinstance(guide_for[0], SequenceValues):
-            raise InputError(f"{self.config.name}: algorithm.also: {name} is not a policy of sequence values")
-        return guide_for[0].traces
+            raise InputError(
+                f"{self.config.name}: algorithm.{key}: {name} is not a policy of sequence values"
+            )
+        return guide_for[0]
 
     def _portfolio(self, table: CostTable) -> list[int]:
         """Return the columns of the reference and of the sequences chosen by gain per time."""
@@ -278,7 +307,9 @@ class SequenceValuesTraining(ConfiguredTraining):
         return ()
 
     def _with_network(self) -> SequenceValues:
-        assert self.learner and self._policy
+        assert self._policy
+        if not self.learner:  # the network is that of `base`
+            return self._policy
         arrays: dict[str, Any] = dict(self.learner.arrays())
         return replace(self._policy, **arrays)
 
@@ -288,6 +319,14 @@ def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Progra
     most = min(count, len(programs))
     for begin in range(0, most or 1, chunk):
         yield programs[begin : min(begin + chunk, most)]
+
+
+def _features_and_machines(
+    table: CostTable, policy: SequenceValues
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """Return the features of a table's programs, [P, F], and the observation MACHINE that may follow them."""
+    count = len(policy.mean)
+    return table.features[:, :count].astype(np.float32), table.features[:, count:].astype(np.uint8)
 
 
 def _file_name(objective: str) -> str:
@@ -310,6 +349,9 @@ class Plan:
     generations: int = 60
     strongest: int = 40  # traces of the search with the largest gains, added to the portfolio
     left_to_sites: tuple[str, ...] = ()  # prefixes of the actions that only suffixes may have
+    base: str = (
+        ""  # a policy, by name or file, that gets more training programs; other keys are for training anew
+    )
     also: tuple[str, ...] = ()  # policies, by name or file, whose sequences are further candidates
     size: int = 64  # most sequences in the portfolio
     table: int = 300  # programs that the portfolio is applied to
