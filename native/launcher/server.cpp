@@ -220,7 +220,7 @@ int take_lock(const std::string &path) {
   return lock;
 }
 
-// Connect to the server, which this starts if there is none.
+// Connect to the server; without one, start it.
 bool connect_to(int connection, const sockaddr_un &address, const std::string &folder, const std::string &path) {
   auto connects = [&] {
     return connect(connection, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;

@@ -8,8 +8,8 @@
 
 namespace burnish {
 
-// Have a command done by the server of this environment, which is started if there is none, and return its exit code;
-// nothing if it does not start. Where the server's process dies in its work, the code is `died`.
+// Let the server of this environment run a command, and return the exit code. Without a server, start one; return
+// nothing if it does not start. If the server's process dies at work, return `died`.
 std::optional<int> served(const std::string &folder, const Words &arguments, int died = 0);
 
 // Note a name; return whether it was noted within the last minute, too. False without a private folder for the notes.

@@ -1,4 +1,4 @@
-"""A command that makes several objects, or a program of them: each one is remembered and improved."""
+"""A command may make several objects, or a program of them: each object is remembered and improved."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ class ObjectMemory:
             return self._kept(database, row[0]) if row else None
 
     def keep_front(self, key: str, module: str, front: bytes) -> None:
-        """Store the module of a compilation that is kept, in the place of the one before its last change.
+        """Store the module of a compilation that is kept; it replaces the one before the last change.
 
         Args:
             key: Of the compilation with this module.

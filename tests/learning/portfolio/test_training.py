@@ -258,7 +258,7 @@ def test_a_policy_gets_training_programs_of_another_machine(tmp_path: Path) -> N
         assert outcome.why == "finished" and outcome.policy
         policy = load_sequence_values(outcome.policy)
         assert policy.traces == base.traces and policy.suffixes == base.suffixes
-        count = 2 if turn else 3  # of the second turn's programs, in the place of the first one's
+        count = 2 if turn else 3  # the second turn's programs replace the first one's
         assert (policy.machines == policy.machines[-1]).all(axis=1).sum() == count
         assert len(policy.keys) == len(policy.gains) == len(policy.machines) == len(base.keys) + count
         assert outcome.best and outcome.best.metrics["validation/all"] >= 1

@@ -41,7 +41,7 @@ usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
 
 A drop-in compiler: {clang}, whose objects get burnish's passes where clang is told -Os or -Oz.
   make CC="burnish cc" CXX="burnish c++" CFLAGS=-Oz
-No object is ever larger than clang's own; whatever burnish cannot make smaller stays exactly as clang
+No object is ever larger than clang's own; whatever burnish cannot make smaller stays as clang
 made it. `burnish report` shows the bytes before and after, file by file.
 
 burnish's options come first; what follows the first other argument (or --) is clang's:

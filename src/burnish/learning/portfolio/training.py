@@ -208,7 +208,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         yield {"epoch": self.learner.epoch, "finished": 1.0}
 
     def _extended(self, base: SequenceValues) -> Generator[Mapping[str, float], None, None]:
-        """Add the programs to a policy, in the place of those of the same machines that it has."""
+        """Add the programs to a policy; they replace its programs of the same machines."""
         self.observations = (*base.observations, MACHINE)
         table = yield from self._table("table", self.programs, self.plan.table, base.traces)
         self._held = yield from self._table("validation", self.validation, len(self.validation), base.traces)
