@@ -261,19 +261,11 @@ def _together(measured: Measured, variants: list[Trace]) -> float:
     return float(measured.gains(variants).max(axis=0).sum())
 
 
-def _of_programs(machine: str) -> list[Trace]:
-    return [trace for trace in variants_of(machine) if BEGIN not in trace]
-
-
-def _known(machine: str) -> list[Trace]:
-    return [variant for variant in variants_of(machine) if BEGIN in variant]
-
-
 def _first(machine: str, passes: dict[str, float]) -> Iterator[Trace]:
     """Yield the variants of the first round: known ones, single actions, and the best passes together."""
     suffixes = prior_gains(machine).suffixes
-    yield from _known(machine)
-    for known in _known(USUAL):
+    yield from variants_of(machine).of_functions
+    for known in variants_of(USUAL).of_functions:
         yield from (joined(apart(known)[0], decisions) for decisions in suffixes[:OF_KNOWN])
     yield from ((text, BEGIN) for text, gain in passes.items() if gain > 0)
     best = sorted(passes, key=lambda text: -passes[text])
@@ -302,7 +294,7 @@ def main() -> None:
 
     programs = programs_of(options.folder or default_folder(), options.programs, options.most)
     machine = machine_of(code_of(TASK.open(programs[0])).opened.module.triple)
-    whole = _of_programs(machine)
+    whole, of_functions = variants_of(machine)
     first = next(iter(whole), ())
     singly = Measured(programs[:OF_SINGLES], first, options)
     passes = single_passes(singly, programs)
@@ -311,7 +303,7 @@ def main() -> None:
     print({text: round(100 * passes[text], 2) for text in best}, file=sys.stderr)
     measured = Measured(programs, first, options)
     found = evolve(measured, _first(machine, passes), Variations(passes, machine, options.seed), options)
-    variants = crossed([*shortened(measured, found[: options.size]), *_known(machine)], options.seed)
+    variants = crossed([*shortened(measured, found[: options.size]), *of_functions], options.seed)
     measured.close()
     measured = Measured(chosen_from(options.final), first, options)
     rows, added = greedy_cover(measured.gains(variants), options.size)

@@ -17,7 +17,7 @@ from burnish.cc.file_budget import FileBudget
 from burnish.cc.foreign import after_level
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import in_groups
-from burnish.cc.prior_variants import variants_of
+from burnish.cc.prior_variants import Variants, variants_of
 from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.variants import repeated, vary
@@ -66,7 +66,7 @@ def test_passes_and_code_are_found_together(tmp_path: Path) -> None:
     assert start.own and found.code and loaded_bytes(found.code) < loaded_bytes(start.own)
     passes, code = split_code(found.trace)
     assert passes[0] == "clang<Oz>" and passes[1:] and code
-    assert 1 <= found.evaluations <= 1 + len(variants_of("X86"))
+    assert 1 <= found.evaluations <= 1 + len(variants_of("X86").of_functions)
     assert vary(start, short("behave.c")) == found
 
 
@@ -184,7 +184,8 @@ def test_other_machines_have_variants_of_their_own(tmp_path: Path, machine: tupl
     start = Start(own.front, job.command, finished, own.code, level, own.after)
     found = vary(start, short(source))
     assert BEGIN in found.trace and found.code and loaded_bytes(found.code) < loaded_bytes(own.code)
-    assert found.evaluations <= 1 + len(variants_of(machine_of(machine[0].removeprefix("--target="))))
+    known = variants_of(machine_of(machine[0].removeprefix("--target=")))
+    assert found.evaluations <= 1 + len(known.of_programs) + len(known.of_functions)
     assert vary(start, short(source)) == found
     again = repeated(start, short(source), found.trace, checks=True)
     assert (again.trace, again.code) == (found.trace, found.code)
@@ -208,10 +209,11 @@ def test_traces_of_the_whole_program_come_first(tmp_path: Path, monkeypatch: pyt
     functions = [f"int f{i}(int x) {{ put(x, {i}); {work} return x + {i}; }}" for i in range(4)]
     (tmp_path / "alike.c").write_text("\n".join(["void put(int, int);", *functions]))
     start, _ = start_of(tmp_path / "alike.c", tmp_path)
-    request, known = replace(request_of("alike.c"), short_code=True), variants_of("X86")[:2]
+    request, known = replace(request_of("alike.c"), short_code=True), variants_of("X86").of_functions[:2]
 
     def found(*whole: str) -> Attempt:
-        monkeypatch.setattr(variants, "variants_of", lambda _: (whole, *known) if whole else known)
+        chosen = Variants((whole,) if whole else (), known)
+        monkeypatch.setattr(variants, "variants_of", lambda _: chosen)
         return vary(start, request)
 
     for whole in (("clang<Oz>", "outline<call-cost=2>"), ("outline<call-cost=2>", "clang<Oz>")):

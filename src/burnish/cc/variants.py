@@ -57,13 +57,13 @@ def vary(start: Start, request: Request) -> Attempt:
         remembered = [trace[len(own) :] for trace in traces if trace[: len(own)] == own]
     if request.remembered and not remembered:
         raise KeptReference(NOTHING)
-    variants = () if request.remembered else variants_of(machine_of(first.module.triple))
+    known = variants_of(machine_of(first.module.triple))
+    whole = () if request.remembered or remembered else known.of_programs
+    variants = () if request.remembered else known.of_functions
     level = _staged(first, start)
     front = level.fork()
     stock = _level_code(level, first.origin, start)
-    whole = [one for one in variants if BEGIN not in one]
-    variants = variants[len(whole) :]
-    session, tried = _begun(front, level, () if remembered else whole, objective, request)
+    session, tried = _begun(front, level, whole, objective, request)
     if request.evaluations is not None:
         variants = variants[: max(1, request.evaluations - tried - 1)]  # one is for the joined object
     found = short_search(session, objective, variants, request.seconds_left, least_tried(request), remembered)
