@@ -71,7 +71,7 @@ class Recollection:
         if not known:
             return None
         kept, made, reference = known
-        if kept.effort < ENOUGH * needed(self.build.options, made.compiler_seconds):
+        if not _had_enough(kept, self.build.options, made.compiler_seconds):
             return None
         unsearched = Outcome(self.job.source, self.job.level, self.job.command, before=made.before)
         compiled = replace(self.build.compiled, clang_seconds=made.compiler_seconds)
@@ -120,7 +120,7 @@ class Recollection:
 
     def _known(self, kept: Kept | None, unsearched: Outcome) -> Outcome | None:
         """Return the outcome of what is kept; None if the budget asks for more search than it had."""
-        if not kept or kept.effort < ENOUGH * needed(self.build.options, self.build.clang_seconds):
+        if not kept or not _had_enough(kept, self.build.options, self.build.clang_seconds):
             return None
         return self._written(kept, unsearched)
 
@@ -257,7 +257,7 @@ class LinkRecollection:
             if self.build.effort is not None:
                 if not kept:
                     raise KeptReference("it is not linked as before: the next build links it")
-            elif kept and kept.effort >= ENOUGH * self.needed:
+            elif kept and _had_enough(kept, self.build.options, self.link.compiler_seconds):
                 self._keep_link()
                 return _replaced(program, kept, unsearched)
         return None
@@ -302,6 +302,11 @@ def needed(options: DriverOptions, clang_seconds: float) -> float:
     return options.budget.longest_seconds(clang_seconds)
 
 
+def _had_enough(kept: Kept, options: DriverOptions, clang_seconds: float) -> bool:
+    """Return whether the searches for an object had the effort that a budget asks for."""
+    return kept.effort >= ENOUGH * needed(options, clang_seconds)
+
+
 def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
     """Replace the object that clang wrote by an earlier build's, if no file has changed since.
 
@@ -321,7 +326,7 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
     if not known:
         return None
     kept, found = known
-    if kept.effort < ENOUGH * needed(options, compiled.clang_seconds):
+    if not _had_enough(kept, options, compiled.clang_seconds):
         return None
     outcome = Outcome(found.source, found.level, found.command, before=found.before)
     if kept.content is not None:
