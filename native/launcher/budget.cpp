@@ -74,6 +74,7 @@ void Budgets::read(std::string_view option, const std::string &value) {
     return;
   }
   remembered = budget.kind == Budget::Remembered;
+  counted = budget.kind == Budget::Evaluations;
   other = budget.kind != Budget::Multiple || budget.amount != DEFAULT_MULTIPLE;
 }
 

@@ -12,10 +12,12 @@ public:
   void read(std::string_view option, const std::string &value);
   // What is wrong with them together, as Python says it; empty: nothing.
   std::string error() const;
+  // Whether objects are remembered for later builds, as burnish.cc.recalling has it.
+  bool remember_objects() const { return remembers && !counted; }
 
 private:
   std::string first_error;
-  bool remembers = true, remembered = false, other = false, of_build = false;
+  bool remembers = true, remembered = false, counted = false, other = false, of_build = false;
 };
 
 } // namespace burnish

@@ -134,6 +134,7 @@ bool read_compiler(Command &command, const std::string &word) {
 size_t read_own(Command &command, const Words &arguments) {
   size_t i = 0;
   Budgets budgets;
+  bool locked = false; // by --lock
   while (i < arguments.size()) {
     std::string_view word = arguments[i];
     if (word == "--alone") {
@@ -163,6 +164,8 @@ size_t read_own(Command &command, const Words &arguments) {
     if (name == "--report")
       command.report = value;
     budgets.read(name, value);
+    locked |= name == "--lock";
+    command.remembers = budgets.remember_objects() && !locked;
     size_t used = equals == word.npos ? 2 : 1;
     if (name == "--clang")
       command.clang = value;

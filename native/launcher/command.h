@@ -25,6 +25,7 @@ struct Command {
   std::string clang;          // another clang, used instead of burnish's; empty: burnish's
   std::string report;         // --report; empty: the user's build log
   bool alone = false;         // --alone: no server
+  bool remembers = true;      // the object is remembered for later builds
   bool whole_program = false; // --whole-program: links are burnish's, too
   bool every_level = false;   // an objective was given: it holds at every level
   bool uses_profile = false;  // of earlier runs

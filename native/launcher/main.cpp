@@ -200,7 +200,7 @@ Words worthwhile_program(const Command &command, const Words &ran, const Stamps 
 std::optional<int> direct(const Tools &tools, const Command &command, const Words &arguments) {
   bool simple = command.sources.size() == 1 && !is_assembly(command.sources[0]) && !command.links && for_size(command);
   bool others = !command.gnu.empty() || !tools.other.empty() || command.uses_profile || command.whole_program;
-  if (!simple || others || command.alone)
+  if (!simple || others || command.alone || !command.remembers)
     return {};
   auto code = served(tools.folder, words_of(tools, command, {"--direct"}, arguments), DECLINED);
   return code == DECLINED ? std::nullopt : code;

@@ -207,14 +207,38 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(runtime)
 
 
+def launcher(built: Builds) -> str:
+    """Return a launcher whose server does not start."""
+    (built.folder / "bin").mkdir()
+    found = shutil.copy(built.command()[0], built.folder / "bin" / "burnish-cc")
+    (built.folder / "bin" / "clang").symlink_to(find_tool("clang"))
+    write_script(built.folder / "bin" / "burnish", "exit 0")
+    return str(found)
+
+
+@pytest.mark.parametrize("option", ["--remember=none", "--budget=3evaluations", "--lock=missing"])
+def test_where_no_object_is_remembered_clang_runs_first(built: Builds, place: Path, option: str) -> None:
+    command = [launcher(built), option, "-Oz", "-c", "table.c", "-o", "table.o"]
+    subprocess.run(command, cwd=built.folder, check=False, stderr=subprocess.DEVNULL)
+    (lock,) = place.glob("*.lock")
+    built.object.unlink()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(lock.with_suffix("")))
+        server.listen()
+        running = subprocess.Popen(command, cwd=built.folder)
+        connection, _ = server.accept()
+        with connection:
+            words = connection.recv(1 << 20) + connection.recv(1 << 20)
+            assert built.object.exists()
+            connection.sendall(b"!" + bytes(4))
+        assert running.wait(60) == 0
+    assert b"--compiled=" in words and b"--direct" not in words
+
+
 def test_where_the_server_dies_or_declines_clang_runs(built: Builds, place: Path) -> None:
     command = built.command("--budget=0.1s")
     command.remove("--alone")
-    (built.folder / "bin").mkdir()
-    shutil.copy(command[0], built.folder / "bin" / "burnish-cc")
-    (built.folder / "bin" / "clang").symlink_to(find_tool("clang"))
-    write_script(built.folder / "bin" / "burnish", "exit 0")
-    command[0] = str(built.folder / "bin" / "burnish-cc")
+    command[0] = launcher(built)
     subprocess.run(command, cwd=built.folder, check=True)
     (lock,) = place.glob("*.lock")
     clangs, _ = by_clang(built)
