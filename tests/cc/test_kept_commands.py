@@ -1,4 +1,4 @@
-"""A command may make several objects, or a program of them: each object is remembered and improved."""
+"""Each object of a command that makes several ones, or a program, is remembered and improved."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from burnish.core.objective import parse_objective
 from burnish.core.session import Session
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.passes import left_out
+from burnish.llvm.targets import MACHINES
 from burnish.policies import find
 from burnish.policies.sequence_values import MACHINE, WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK, make_task
@@ -71,6 +72,14 @@ def test_programs_of_another_machine_do_not_count() -> None:
     assert three(cast(Session, Opened([1, 0]))).choice == ("gvn",)
     # 0.36, because the others are near: 0.5 beside 0.3
     assert three(cast(Session, Opened([0, 1]))).choice == ("clang<Oz>", "globaldce")
+
+
+def test_the_shipped_policy_has_programs_of_other_machines() -> None:
+    policy = load_sequence_values(find.shipped()["llvm_passes-loaded-bytes"])
+    of_x86, *others = (policy.for_machine(row) for row in np.eye(len(MACHINES), dtype=np.uint8))
+    np.testing.assert_array_equal(of_x86.gains, policy.gains[~policy.machines.any(axis=1)])
+    counts = {machine: len(one.keys) for machine, one in zip(MACHINES[1:], others, strict=True)}
+    assert counts == {"ARM": 590, "AArch64": 140, "RISCV": 590, "WebAssembly": 590}
 
 
 def order(

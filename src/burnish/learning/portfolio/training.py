@@ -274,7 +274,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         """Return another sequence-value policy, which a key of [algorithm] names.
 
         Raises:
-            UnknownName, InputError: there is no such policy, or it is of another kind.
+            UnknownName, InputError: the name is unknown, or the policy is of another kind.
         """
         guide_for = find_guide(name, self.task, self.objective)
         if not guide_for or not isinstance(guide_for[0], SequenceValues):
