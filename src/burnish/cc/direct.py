@@ -107,9 +107,9 @@ class Direct:
     def _made(self, plan: ClangJobs, job: ClangJob, module: bytes, front_end: float) -> tuple[Outcome, bytes]:
         """Make clang's object, then search for a smaller one; return the outcome and the better object.
 
-        The trace of the command's last object is tried in the process that makes clang's: a process of its
-        own would cost more than it. A budget that is a multiple of clang's time counts from here, after
-        clang's front end.
+        The process that makes clang's object also tries the trace of the command's last object: a second
+        process would take ten milliseconds to start. A budget that is a multiple of clang's time counts from
+        here, after clang's front end.
         """
         from burnish.cc.improve import improve_own
 

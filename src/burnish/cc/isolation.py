@@ -47,7 +47,7 @@ def is_loaded() -> bool:
 
 
 class LeftToLoaded(Exception):
-    """The command is left to a process that has imported searches; nothing has been written so far."""
+    """The command is left to a process that has imported searches; its object has not been written."""
 
 
 def load_or_leave() -> None:

@@ -3,8 +3,8 @@
 The start of Python and the imports of a search take 0.5 s, as long as the search for a small file may take.
 The launcher starts the server at the first file of a build, and waits for it (native/launcher/server.cpp). It
 imports searches when a file needs the first one: a build whose objects are all remembered needs none. The
-process of that file leaves it to a later one, if it can: only the server imports searches, then. The server
-ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and
+process of that file leaves its command to a later process, if it can, and only the server imports them. The
+server ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and
 cannot take over others later. So each combination of them has its own server, with its own name.
 """
 
@@ -101,7 +101,7 @@ def _answer(
 ) -> NoReturn:
     """Do the work of the launcher's process, and send the exit code to the launcher.
 
-    A byte goes to `told`, where the server has not imported searches, if the work needs them.
+    If the work needs searches that the server has not imported, a byte goes to `told`.
     """
     code: int | None = 1
     try:

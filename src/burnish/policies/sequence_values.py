@@ -40,7 +40,7 @@ WORST = -1.0  # log ratio of a crash, and the lower limit of all other log ratio
 SPREAD = 0.02  # scale of the difference in log ratios between similar programs
 EVEN = 0.5  # share of the weights that is uniform, because gains say more than a program's features
 MACHINE = "machine"  # the observation that tells a program's machine, one 1 among 0s
-OWN = 3  # the weight of a training program of the same machine, in units of one of none
+OWN = 3  # the weight of a training program of the same machine; one that counts for all machines has 1
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ class SequenceValuesTraining(ConfiguredTraining):
         known = (
             base.machines if base.machines.size else np.zeros((len(base.keys), machines.shape[1]), np.uint8)
         )
-        kept = ~(known[:, None] == machines[None]).all(axis=2).any(axis=1)
+        kept = ~(known[:, None] == machines[None]).all(axis=2).any(axis=1) | ~known.any(axis=1)
         gains = table.log_ratios(self.objective).clip(min=WORST).astype(np.float16)
         self._policy = replace(
             base,
@@ -349,9 +349,7 @@ class Plan:
     generations: int = 60
     strongest: int = 40  # traces of the search with the largest gains, added to the portfolio
     left_to_sites: tuple[str, ...] = ()  # prefixes of the actions that only suffixes may have
-    base: str = (
-        ""  # a policy, by name or file, that gets more training programs; other keys are for training anew
-    )
+    base: str = ""  # a policy, by name or file, that gets training programs; nothing else of it changes
     also: tuple[str, ...] = ()  # policies, by name or file, whose sequences are further candidates
     size: int = 64  # most sequences in the portfolio
     table: int = 300  # programs that the portfolio is applied to
