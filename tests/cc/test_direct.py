@@ -22,7 +22,7 @@ from burnish.cc.commands import cc
 from burnish.cc.direct import DECLINED
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import make_plan
-from burnish.cc.object_kind import kind_of
+from burnish.cc.object_kind import plain_command
 from burnish.cc.repeating import BEGIN
 from burnish.llvm.toolchain import find_tool
 from tests.cc.conftest import write_script
@@ -185,7 +185,9 @@ FILES = st.sampled_from(
 @given(st.lists(FILES))
 def test_files_and_definitions_are_in_no_kind(words: list[tuple[str, ...]]) -> None:
     flat = [part for word in words for part in word]
-    assert kind_of(["-Oz", *flat, "-fPIC", "-march=x86-64-v2"]) == ("-Oz", "-fPIC", "-march=x86-64-v2")
+    found = plain_command(["-Oz", *flat, "-fPIC", "-march=x86-64-v2"])
+    assert found and found.kind == ("-Oz", "-fPIC", "-march=x86-64-v2")
+    assert found.inputs == tuple(word for word in flat if word == "a.c")
     for unknown in (
         "-fstack-usage",
         "-Wp,-MD,x.d",
@@ -194,7 +196,7 @@ def test_files_and_definitions_are_in_no_kind(words: list[tuple[str, ...]]) -> N
         "-save-temps",
         "-Wframe-larger-than=1",
     ):
-        assert kind_of(["-Oz", *flat, unknown]) is None
+        assert plain_command(["-Oz", *flat, unknown]) is None
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ only if it is smaller. Where burnish is known to make clang's object, too, clang
     outcomes          the inputs of each step after clang, and the outcome for each object and program
     objects           the objects of a command, or the program that it compiled and linked at once
     direct            one object of which clang runs the front end alone
+    known_plans       the jobs of a command's last object, once more
     object_kind       the options that reach the back end: where burnish is known to make clang's objects
     improve           one object: front end, searches
     object_trials     the trials for one object, and the comparison with clang's

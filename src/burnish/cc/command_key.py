@@ -46,6 +46,10 @@ class Key:
         words = _without_outputs(self.arguments)
         return digest(repr((__version__, self.cxx, chosen, words)).encode(), *_profiles(self.arguments))
 
+    def for_source(self, source: str) -> Key:
+        """Return the key of one source's object: a command may compile several."""
+        return replace(self, arguments=(*self.arguments, source))
+
     def of_object(self, reference: bytes) -> str:
         """Return the key of the command with the object that the compiler made."""
         return digest(self.name.encode(), reference)

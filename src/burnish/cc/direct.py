@@ -21,7 +21,8 @@ from burnish.cc.command_key import Key
 from burnish.cc.isolation import LONGEST_SECONDS, Guard, load_or_leave
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import memory_in
-from burnish.cc.object_kind import kind_key, kind_of
+from burnish.cc.known_plans import known_plan
+from burnish.cc.object_kind import kind_key, plain_command
 from burnish.cc.outcomes import Build, Outcome, level_of_passes
 from burnish.cc.recalling import DEPENDENCIES, Recollection, remembers
 from burnish.cc.requests import Compiled, KeptReference, Optimizer, Request
@@ -66,17 +67,21 @@ class Direct:
             LeftToLoaded: another process is to run it.
         """
         start = PROCESSORS.now()
-        kind, options = kind_of(self.key.arguments), self.key.options
-        if kind is None or not remembers(options) or options.lock or _VARIABLES.intersection(os.environ):
+        plain, options = plain_command(self.key.arguments), self.key.options
+        if not plain or not remembers(options) or options.lock or _VARIABLES.intersection(os.environ):
             return None
         assert options.memory
-        plan = make_plan(self.clang, self.key.arguments)
+        memory = memory_in(options.memory)
+        plan = None
+        if len(plain.inputs) == 1:
+            plan = known_plan(memory, self.clang, self.key, plain.inputs[0])
+        plan = plan or make_plan(self.clang, self.key.arguments)
         if not plan or len(plan.jobs) != 1 or plan.is_for_another_machine or plan.warnings:
             return None
         (job,) = plan.jobs
         if not job.compiles or not _is_plain(job.output_path) or self._build(plan).refusal(job):
             return None
-        if not memory_in(options.memory).knows_kind(kind_key(kind, job, plan.compiler)):
+        if not memory.knows_kind(kind_key(plain.kind, job, plan.compiler)):
             return None
         code, warnings = processes.run_and_read(self._front_end(job).command)
         if code or (warnings and sys.stderr.isatty()):  # clang asks the terminal for colours and its width

@@ -12,7 +12,7 @@ from burnish.cc.foreign import ForeignTrials, in_gnus_place
 from burnish.cc.isolation import Guard, load
 from burnish.cc.jobs import ClangJob
 from burnish.cc.lock import locked_trace
-from burnish.cc.object_kind import kind_key, kind_of
+from burnish.cc.object_kind import kind_key, plain_command
 from burnish.cc.object_trials import ObjectTrials
 from burnish.cc.outcomes import USED_UP, Build, Outcome, kept, sizes_of
 from burnish.cc.own_trials import Own, OwnTrials
@@ -143,9 +143,9 @@ def _found(
         if (
             trials.makes_clangs
             and not build.is_foreign
-            and (kind := kind_of(recollection.key.arguments)) is not None
+            and (plain := plain_command(recollection.key.arguments))
         ):
-            recollection.memory.keep_kind(kind_key(kind, job, build.plan.compiler))
+            recollection.memory.keep_kind(kind_key(plain.kind, job, build.plan.compiler))
         return recollection.keep(outcome, trials.module, trials.reference.read_bytes())
     return outcome
 

@@ -69,6 +69,7 @@ class Compilation:
     cxx: bool
     is_link: bool = False
     target: str = ""  # see ClangJobs
+    surroundings: str = ""  # see surroundings_of
 
     @property
     def objective(self) -> str:
@@ -189,6 +190,16 @@ class ObjectMemory:
             ).fetchone()
         return tuple(json.loads(row[0])["trace"]) if row else ()
 
+    def latest(self, name: str, directory: str) -> Compilation | None:
+        """Return the latest compilation of a command in a directory, whatever its files contained."""
+        with self._database() as database:
+            row = database.execute(
+                "SELECT compilation FROM sources WHERE name = ?"
+                " AND json_extract(compilation, '$.directory') = ? ORDER BY used DESC, rowid DESC LIMIT 1",
+                (name, directory),
+            ).fetchone()
+        return Compilation.parse(row[0]) if row else None
+
     def keep(self, kept: Kept, cost: int) -> Kept:
         """Store an object, or add its effort to a stored one that is at least as small; return the better."""
         with self.together(), self._database() as database:
@@ -232,10 +243,11 @@ class ObjectMemory:
         """
         if (contents := contents_of(files)) is None:
             return
-        known = (key, contents, module, compilation.directory)
+        known = (key, contents, module, compilation.directory, compilation.surroundings)
         with self._database() as database:
             last = database.execute(
-                "SELECT key, contents, object, json_extract(compilation, '$.directory') FROM sources"
+                "SELECT key, contents, object, json_extract(compilation, '$.directory'),"
+                " json_extract(compilation, '$.surroundings') FROM sources"
                 " WHERE name = ? ORDER BY used DESC, rowid DESC LIMIT 1",
                 (name,),
             ).fetchone()

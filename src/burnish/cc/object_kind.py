@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from burnish import __version__
 from burnish.cc.command_key import digest
@@ -34,21 +35,26 @@ _OF_BACK_END = re.compile(
 )
 
 
-def kind_of(arguments: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the words that reach the back end; None if there is another word that this module does not know.
+class PlainCommand(NamedTuple):
+    """The arguments of a command that has only words of this module."""
 
-    Args:
-        arguments: Clang's, of a command for one object.
-    """
-    kind, words = [], iter(arguments)
+    kind: tuple[str, ...]  # the words that reach the back end
+    inputs: tuple[str, ...]
+
+
+def plain_command(arguments: Sequence[str]) -> PlainCommand | None:
+    """Sort the words of a command for one object; None if there is one that this module does not know."""
+    kind, inputs, words = [], [], iter(arguments)
     for word in words:
         if _WITH_VALUE.fullmatch(word):
             next(words, None)
         elif _OF_BACK_END.fullmatch(word):
             kind.append(word)
-        elif word.startswith("-") and not _OF_FRONT_END.fullmatch(word):
+        elif not word.startswith("-"):
+            inputs.append(word)
+        elif not _OF_FRONT_END.fullmatch(word):
             return None
-    return tuple(kind)
+    return PlainCommand(tuple(kind), tuple(inputs))
 
 
 def kind_key(kind: tuple[str, ...], job: ClangJob, compiler: str) -> str:

@@ -12,6 +12,7 @@ from burnish.cc.command_key import Key, digest
 from burnish.cc.file_budget import DEFAULT
 from burnish.cc.jobs import ClangJob
 from burnish.cc.kept import Compilation, Kept, ObjectMemory, memory_in, parse_dependencies
+from burnish.cc.known_plans import surroundings_of
 from burnish.cc.outcomes import Build, Outcome
 from burnish.cc.requests import DriverOptions, KeptReference, default_memory
 from burnish.core.errors import InputError
@@ -54,8 +55,7 @@ class Recollection:
         if not remembers(options):
             return None
         assert options.memory
-        key = build.key or Key(job.command, options)
-        key = replace(key, arguments=(*key.arguments, job.source))
+        key = (build.key or Key(job.command, options)).for_source(job.source)
         return cls(memory_in(options.memory), key, build, job, dependencies)
 
     def same_module(self, bitcode: bytes, unsearched: Outcome) -> Outcome | None:
@@ -162,19 +162,21 @@ class Recollection:
         """Store the way from the command and its files, if they are known, to the outcome's object."""
         if self.dependencies.is_file():
             files = parse_dependencies(self.dependencies.read_text(errors="surrogateescape"))
+            plan, arguments = self.build.plan, (self.build.key or self.key).arguments
             compilation = Compilation(
                 outcome.source,
                 outcome.level,
                 outcome.command,
                 outcome.before,
-                self.build.plan.compiler,
-                bool(self.build.plan.gnu),
+                plan.compiler,
+                bool(plan.gnu),
                 self.build.clang_seconds,
                 str(Path.cwd()),
-                (self.build.key or self.key).arguments,
+                arguments,
                 self.key.options.words,
                 self.key.cxx,
-                target=self.build.plan.target,
+                target=plan.target,
+                surroundings=surroundings_of(plan, arguments),
             )
             self.memory.keep_source(
                 self._of_object(reference), self.key.name, module, files, compilation, reference

@@ -1,0 +1,148 @@
+"""A command has the jobs of its last object, unless what clang's driver reads is another."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from burnish.cc import direct, known_plans
+from burnish.cc.command_key import Key
+from burnish.cc.commands import cc
+from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
+from burnish.cc.kept import Compilation, Kept, ObjectMemory
+from burnish.cc.known_plans import known_plan, surroundings_of
+from burnish.cc.requests import DriverOptions
+from burnish.llvm.toolchain import find_tool
+from tests.cc.remembering import Builds
+
+WORDS = ("-Oz", "-c", "a.c", "-o", "a.o")
+
+
+class Command:
+    """A command whose object is in a memory."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        (folder / "a.c").write_text("int a;")
+        self.clang, self.key = find_tool("clang"), Key(words or WORDS, DriverOptions())
+        self.memory = ObjectMemory(folder / "memory")
+        plan = make_plan(self.clang, self.key.arguments)
+        assert plan
+        self.plan = plan
+        self.keep(surroundings_of(plan, self.key.arguments))
+
+    def keep(self, surroundings: str) -> None:
+        """Store the object of the plan's job."""
+        command, compiler = self.plan.jobs[0].command, self.plan.compiler
+        made = Compilation(
+            "a.c", "Oz", command, None, compiler, False, 0.1, str(Path.cwd()), self.key.arguments, (), False,
+            surroundings=surroundings,
+        )  # fmt: skip
+        self.memory.keep(Kept("module", 1.0, {}, None), 9)
+        self.memory.keep_source("key", self.key.for_source("a.c").name, "module", [], made, b"object")
+
+    def known(self, clang: Path | None = None, *words: str) -> ClangJobs | None:
+        """Return the plan from the memory."""
+        key = replace(self.key, arguments=words or self.key.arguments)
+        return known_plan(self.memory, clang or self.clang, key, "a.c")
+
+
+@pytest.fixture(autouse=True)
+def _no_variable_of_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ignore the one that differs between a test and its fixtures."""
+    monkeypatch.setattr(known_plans, "_IGNORED", known_plans._IGNORED | {"PYTEST_CURRENT_TEST"})
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path)
+
+
+def test_the_plan_is_that_of_clang(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAKELEVEL", "2")
+    assert command.known() == command.plan
+
+
+@pytest.mark.parametrize("name", ["CPATH", "SOURCE_DATE_EPOCH", "CCC_OVERRIDE_OPTIONS"])
+def test_with_another_variable_clang_is_asked(
+    command: Command, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert command.known() is None
+    command.keep(surroundings_of(command.plan, WORDS))
+    assert command.known() == command.plan
+
+
+def test_another_command_folder_or_clang_has_another_plan(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command.known(None, *WORDS[:-1], "b.o") is None  # its key does not have the object's name
+    other = tmp_path / "clang"
+    other.write_text("")
+    assert command.known(other) is None
+    other.unlink()
+    other.symlink_to(command.clang)
+    assert command.known(other) == command.plan
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert command.known() is None
+
+
+def test_a_new_gcc_or_another_clang_is_seen(tmp_path: Path) -> None:
+    clang, found = tmp_path / "bin" / "clang", tmp_path / "gcc" / "12"
+    clang.parent.mkdir()
+    clang.write_text("1")
+    found.mkdir(parents=True)
+    headers = str(tmp_path / "include")
+    words = (str(clang), "-cc1", "-internal-isystem", f"{found}/../../c++/12", "-internal-isystem", headers)
+    plan = ClangJobs((ClangJob(words),), "23")
+    seen: set[str] = set()
+    for change in (
+        lambda: None,
+        lambda: (tmp_path / "gcc" / "13").mkdir(),
+        lambda: (tmp_path / "include").mkdir(),
+        lambda: clang.write_text("12"),
+        lambda: (tmp_path / "bin" / "clang.cfg").write_text("-O0"),
+    ):
+        change()
+        for folder in (clang.parent, found.parent):  # as if a second had passed
+            os.utime(folder, (len(seen), len(seen) + len([*folder.iterdir()])))
+        assert surroundings_of(plan, WORDS) == surroundings_of(plan, WORDS) != ""
+        seen.add(surroundings_of(plan, WORDS))
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize("words", [("@words",), ("-march=native",), ("-include", "more.h")])
+def test_what_depends_on_more_is_asked_again(
+    tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words").write_text("-Wall")
+    (tmp_path / "more.h").write_text("")
+    command = Command(tmp_path, *words, *WORDS)
+    assert surroundings_of(command.plan, command.key.arguments) == "" and command.known() is None
+
+
+def test_warnings_of_the_driver_are_printed_each_time(command: Command) -> None:
+    plan = replace(command.plan, warnings="clang: warning: unused\n")
+    assert surroundings_of(plan, WORDS) == ""
+
+
+def test_clang_is_asked_once_for_an_equal_command(built: Builds, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(built.folder)
+    asked: list[Path] = []
+
+    def counted(clang: Path, arguments: tuple[str, ...]) -> ClangJobs | None:
+        asked.append(clang)
+        return make_plan(clang, arguments)
+
+    monkeypatch.setattr(direct, "make_plan", counted)
+    own = ["--direct", f"--report={built.log}", f"--remember={built.memory}", "--budget=0.1s", "--"]
+    for number in range(2):
+        built.source.write_text(f"{built.source.read_text()}\nint more_{number}(int x) {{ return x; }}\n")
+        assert cc.main([*own, "-Oz", "-c", "table.c", "-o", "table.o"], cxx=False) == 0
+        assert built.last.action == "optimized"
+    assert len(asked) == 1
