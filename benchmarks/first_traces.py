@@ -1,6 +1,6 @@
 """Choose the traces of a whole program that short budgets of burnish cc try first: prior_variants.json.
 
-    python benchmarks/first_traces.py --folder CORPUS > traces.json    # of a machine other than x86
+    python benchmarks/first_traces.py --folder CORPUS > traces.json    # of one machine
 
 Candidates are TRACES and the sequences of the shipped policy for loaded bytes. Each one is tried at programs
 of the train split. The first of TRACES comes first, because it takes little time. The others are chosen one
@@ -44,6 +44,7 @@ LEVEL = "clang<Oz>"
 THREADED = ("mem2reg", "sink-common", "jump-threading<threshold=2>", "mem2reg", "outline<call-cost=2>")
 TRACES: tuple[Trace, ...] = (
     (LEVEL, "sink-common", "outline<call-cost=2>"),
+    (LEVEL, "hoist-common<no-free>", "sink-common", "outline<call-cost=2>"),  # of x86
     (LEVEL, "outline<call-cost=1>"),
     (LEVEL, *THREADED),
     ("mem2reg", "sink-common", "outline<call-cost=2>", LEVEL, "sink-common", "outline<call-cost=2>"),

@@ -17,7 +17,7 @@ from burnish.llvm.toolchain import find_tool
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 ENVIRONMENT = os.environ | {"PATH": PATH, "LC_ALL": "C"}
 SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fPIE")
-LINK = ("-pie", "-Wl,--gc-sections", "-fuse-ld=lld", "-s")
+LINK = ("-pie", "-Wl,--gc-sections", "-s")
 WITHOUT_TABLES = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
 # The system's C++ library and start files, as gcc links them, so that programs differ only by their own code.
 _CLANG_LINK = ("-rtlib=libgcc", "-unwindlib=libgcc")
@@ -33,6 +33,7 @@ class Compiler:
     cxx: tuple[str, ...]
     flags: tuple[str, ...]  # for both compiling and linking
     is_clang: bool = True
+    linker: str = "-fuse-ld=lld"
 
     def driver(self, language: str) -> tuple[str, ...]:
         """Return the command for a language, c or c++."""
@@ -46,7 +47,7 @@ class Compiler:
     def link_flags(self, language: str) -> tuple[str, ...]:
         """Return the options for linking."""
         library = _CLANG_CXX if language == "c++" else ()
-        return (*self.flags, *LINK, *((*_CLANG_LINK, *library) if self.is_clang else ()))
+        return (*self.flags, *LINK, self.linker, *((*_CLANG_LINK, *library) if self.is_clang else ()))
 
     def version(self) -> str:
         """Return the first line of the compiler's --version."""
@@ -70,6 +71,7 @@ def built_in() -> dict[str, Compiler]:
         Compiler("clang -Oz -flto", *clang, ("-Oz", "-flto")),
         Compiler("gcc -Os", *gcc, ("-Os",), is_clang=False),
         Compiler("gcc -Oz", *gcc, ("-Oz",), is_clang=False),
+        Compiler("gcc -Os -flto", *gcc, ("-Os", "-flto"), is_clang=False, linker="-fuse-ld=bfd"),
     ]
     return {compiler.name: compiler for compiler in made}
 
