@@ -36,6 +36,7 @@ _SIDE_FILES = (
     "-serialize-diagnostic-file",
     "-diagnostic-log-file",
 )
+_MODULE = "-fmodule-output="  # before the name of a compiled C++ module
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,8 @@ class ClangJob:
         for argument in arguments:
             if argument in _SIDE_FILES:
                 next(arguments, None)
+            elif argument.startswith(_MODULE):
+                continue
             elif argument == "-o":
                 kept += ["-w", argument]
             elif argument in ("-record-command-line", "-dwarf-debug-flags"):

@@ -8,7 +8,8 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.profiles import SPEED_LEVELS, without_profile
 
 ASSEMBLY = "assembly has no passes to choose"  # the same text as in native/launcher/main.cpp
-LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
+# "pcm" is a compiled C++ module
+LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir", "pcm"})
 SIZE_LEVELS = frozenset({"Os", "Oz"})
 KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
 
@@ -49,9 +50,9 @@ _REFUSED = {
         "-fembed-offload-object* -foffload* -fopenmp-targets* -fopenmp-is-target-device "
         "-fopenmp-host-ir-file-path -fcuda-* -fgpu-* -fsycl-* -fopenacc"
     ),
-    "modules are compiled together with their importers": (
-        "-fmodules* -fmodule-file* -fmodule-output* -fmodule-map-file* -fimplicit-module-maps -fprebuilt-* "
-        "-building-pch-with-obj -fpch-codegen -fpch-debuginfo"
+    "modules of headers and their importers may share code": (
+        "-fmodules -fmodules-codegen -fmodules-debuginfo -fmodule-map-file* -fimplicit-module-maps "
+        "-fprebuilt-implicit-modules -building-pch-with-obj -fpch-codegen -fpch-debuginfo"
     ),
     "a second file describes clang's object": (
         "-split-dwarf-output -split-dwarf-file -stack-usage-file -opt-record-file -save-temps* "
@@ -139,7 +140,7 @@ def table() -> str:
     lines += [
         "| `-fno-vectorize`, `-fno-slp-vectorize` | burnish's passes may vectorize |",
         "| levels other than -Os and -Oz, without `--objective` and profile | no objective for speed yet |",
-        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |",
+        "| languages other than C, C++ (preprocessed, modules) and LLVM IR | burnish was not tried on them |",
         f"| assembly | {ASSEMBLY} |",
         "| a source of a precompiled header | it has no code |",
         "| a program on standard input | it can be read only once |",
