@@ -203,12 +203,21 @@ def test_a_short_budget_has_them_for_each_machine(tmp_path: Path, machine: tuple
     assert record["loaded_bytes"] < record["loaded_bytes_before"]
 
 
-def test_traces_of_the_whole_program_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variants are tried after the best one; those that make nothing smaller are left out."""
+@pytest.fixture
+def alike(tmp_path: Path) -> Path:
+    """A file that the outliner makes smaller, and the first variants of functions do not."""
     work = "".join(f"put({i}, {i * i});" for i in range(12))
     functions = [f"int f{i}(int x) {{ put(x, {i}); {work} return x + {i}; }}" for i in range(4)]
-    (tmp_path / "alike.c").write_text("\n".join(["void put(int, int);", *functions]))
-    start, _ = start_of(tmp_path / "alike.c", tmp_path)
+    source = tmp_path / "alike.c"
+    source.write_text("\n".join(["void put(int, int);", *functions]))
+    return source
+
+
+def test_traces_of_the_whole_program_come_first(
+    alike: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variants are tried after the best one; those that make nothing smaller are left out."""
+    start, _ = start_of(alike, tmp_path)
     request, known = replace(request_of("alike.c"), short_code=True), variants_of("X86").of_functions[:2]
 
     def found(*whole: str) -> Attempt:
@@ -224,3 +233,22 @@ def test_traces_of_the_whole_program_come_first(tmp_path: Path, monkeypatch: pyt
     for useless in ((), ("clang<Oz>", "reg2mem")):
         with pytest.raises(KeptReference, match="nothing smaller was found"):
             found(*useless)
+
+
+def test_little_time_is_for_variants(alike: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traces of the whole program are tried if there is time for five code generations."""
+    start, job = start_of(alike, tmp_path)
+    after, made = back_end.made_of(start.bitcode, job, passes=True)
+    assert isinstance(made, Emitted) and made.seconds > 0
+    whole = ("clang<Oz>", "outline<call-cost=2>")
+    chosen = Variants((whole,), variants_of("X86").of_functions[:2])
+    monkeypatch.setattr(variants, "variants_of", lambda _, **_options: chosen)
+    request = replace(request_of("alike.c"), short_code=True, until=100.0, clock=CountedClock())
+
+    def found(seconds: float) -> Attempt:
+        level = Attempt(after, (), 0, made.calls, emitted=replace(made, seconds=seconds))
+        return vary(replace(start, level=level, level_bitcode=after), request)
+
+    assert found(20.0).trace[:2] == whole
+    with pytest.raises(KeptReference, match="nothing smaller was found"):
+        found(20.1)

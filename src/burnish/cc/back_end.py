@@ -10,6 +10,7 @@ from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import level_of_passes
 from burnish.cc.profiles import without_profile
 from burnish.cc.requests import Emitted, KeptReference
+from burnish.core.clock import PROCESSORS
 from burnish.core.errors import CompilerCrash
 from burnish.llvm.modules.origin import CallCosts, Options, prepare, run_level
 
@@ -67,11 +68,12 @@ def emit_described(bitcode: bytes, job: ClangJob) -> Emitted:
         KeptReference, CompilerCrash: see `emit`.
     """
     back_end = _back_end(job)
+    start = PROCESSORS.now()
     try:
         made = _native.generate_code(_native.Module(bitcode, "module"), back_end, {}, scores=True)
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None
-    return Emitted(made.object, CallCosts.of(made))
+    return Emitted(made.object, CallCosts.of(made), PROCESSORS.now() - start)
 
 
 def made_of(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:

@@ -172,6 +172,7 @@ class Emitted:
 
     code: bytes = field(repr=False)
     calls: CallCosts = field(repr=False)
+    seconds: float = field(default=0.0, compare=False)  # processor time; 0 if it was not measured
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
+LEAST_FOR_PROGRAMS = 5.0  # time for traces of the program and variants, in units of one code generation
 LEAST_TABLES = 0.05  # unwind tables of C, in units of its code: 0.1 to 0.4
 LEFT_FOR_FUNCTIONS = 8.0  # time for variants of functions, in units of the last trial of a whole program
 
@@ -62,7 +63,10 @@ def vary(start: Start, request: Request) -> Attempt:
     front = level.fork()
     stock = _level_code(level, first.origin, start)
     known = variants_of(machine_of(first.module.triple), has_tables=_has_tables(stock.code, first))
-    whole = () if request.remembered or remembered else known.of_programs
+    # The few trials that a large file has time for save more as variants of its functions.
+    made = start.level and start.level.emitted
+    few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds
+    whole = () if request.remembered or remembered or few else known.of_programs
     variants = () if request.remembered else known.of_functions
     session, tried = _begun(front, level, whole, objective, request)
     if request.evaluations is not None:
