@@ -3,13 +3,13 @@
     python benchmarks/function_variants.py --folder CORPUS > variants.json
 
 A variant is some passes after those of -Oz, and decisions on code generation. Each one is tried at all
-functions of programs of the train split. Its gain at a function is what it saves with unwind tables, without
-them, or the mean of both (--tables). It counts if the function is expected to be slower by no more than
---slowdown. Bytes that LLVM's machine outliner moves out of a program's functions are subtracted from its
-gains. Each round keeps the variants with the largest joint gain, where each function takes its best one, and
-adds variations of them. At the end, actions that a variant does not need are removed from it, and the
-variants to keep are chosen on more programs. The machine's first traces of whole programs (first_traces.py)
-stay: where the first one makes a program smaller, functions are varied after it.
+functions of programs of the train split. Its gain at a function is the mean of what it saves with unwind
+tables and without. It counts if the function is expected to be slower by no more than --slowdown. Bytes that
+LLVM's machine outliner moves out of a program's functions are subtracted from its gains. Each round keeps
+the variants with the largest joint gain, where each function takes its best one, and adds variations of
+them. At the end, actions that a variant does not need are removed from it, and the variants to keep are
+chosen on more programs. The machine's first traces of whole programs (first_traces.py) stay: where the first
+one makes a program smaller, functions are varied after it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
-from codegen_suffixes import OF_A_PROJECT, ORDERED, programs_of
+from codegen_suffixes import ORDERED, programs_of
 from numpy.typing import NDArray
 
-from burnish.cc.prior_variants import WITHOUT_TABLES, variants_of
+from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import SPEED_LIMIT
 from burnish.cc.short_search import code_of
@@ -37,7 +37,6 @@ from burnish.core.trace import Trace
 from burnish.core.walk import replay_legal
 from burnish.learning.portfolio.portfolio import greedy_cover
 from burnish.llvm.corpora.public import default_folder
-from burnish.llvm.modules.module import without_unwind_tables
 from burnish.llvm.modules.passes import ACTIONS as PASSES
 from burnish.llvm.targets import machine_of
 from burnish.tasks.llvm_codegen.actions import ACTIONS as DECISIONS
@@ -56,22 +55,14 @@ MOST_PASSES = 6  # of a variant: each costs time
 NEEDED = 0.997  # share of the joint gain that must remain when actions are removed
 LEAST_WORTH = 0.0002  # the least prior gain of an action, also of unknown ones
 
-OBJECTIVES = {
-    "both": ("loaded-bytes", "code-growth"),  # which counts code and constants
-    "with": ("loaded-bytes",),
-    "without": ("loaded-bytes",),
-}
-
 Floats = NDArray[np.float64]
 
 
 class Part:
     """Some programs after the level's own passes, in a process of their own."""
 
-    def __init__(
-        self, programs: Iterable[Program], slowdown: float, objectives: Sequence[str], whole: Trace
-    ) -> None:
-        self.slowdown, self.objectives = slowdown, objectives
+    def __init__(self, programs: Iterable[Program], slowdown: float, whole: Trace) -> None:
+        self.slowdown = slowdown
         self.sessions: list[Session] = []
         for program in programs:
             try:
@@ -92,25 +83,28 @@ class Part:
 
     def _gained(self, session: Session, variant: Trace) -> Floats:
         before, other = code_of(session), session.fork()
-        loaded = before.site_costs("loaded-bytes")
+        loaded, constant = before.site_costs("loaded-bytes"), before.site_costs("code-growth")
         sites = [site for site, size in loaded.items() if size > LEAST_BYTES]
-        costs = [before.site_costs(objective) for objective in self.objectives]
         try:
             replay_legal(other, variant)
             after = code_of(other)
-            costs_now = [after.site_costs(objective) for objective in self.objectives]
+            loaded_now, constant_now = after.site_costs("loaded-bytes"), after.site_costs("code-growth")
             times, times_now = (one.generation().call_costs.own for one in (before, after))
         except BurnishError:
             return np.zeros(len(sites))
+        saved = [
+            loaded[site] - loaded_now.get(site, loaded[site])
+            + constant.get(site, 0.0) - constant_now.get(site, constant.get(site, 0.0))
+            if times_now.get(site, 0.0) <= self.slowdown * times.get(site, 0.0)
+            else 0.0
+            for site in sites
+        ]  # fmt: skip
         named = {*session.sites()}
-        gains, grown = np.zeros(len(sites)), 0.0
-        for own, now in zip(costs, costs_now, strict=True):
-            gains += [own.get(site, 0.0) - now.get(site, own.get(site, 0.0)) for site in sites]
-            grown += _outside(now, named) - _outside(own, named)
-        slower = [times_now.get(site, 0.0) > self.slowdown * times.get(site, 0.0) for site in sites]
-        gains = np.where(slower, 0.0, gains.clip(0))
+        grown = _outside(loaded_now, named) - _outside(loaded, named)
+        grown += _outside(constant_now, named) - _outside(constant, named)
+        gains = np.array(saved).clip(0)
         gains *= max(0.0, 1 - max(0.0, grown) / max(1.0, float(gains.sum())))
-        return gains / len(costs) / sum(costs[0].values())
+        return gains / 2 / sum(loaded.values())
 
 
 def _outside(costs: Mapping[str, float], functions: Container[str]) -> float:
@@ -122,7 +116,7 @@ class Measured:
     """The gains of variants at the functions of all programs, measured in several processes."""
 
     def __init__(self, programs: Sequence[Program], first: Trace, options: argparse.Namespace) -> None:
-        given, jobs = (options.slowdown, OBJECTIVES[options.tables], first), options.jobs
+        given, jobs = (options.slowdown, first), options.jobs
         self._parts = [(list(programs[i::jobs]), *given) for i in range(jobs)]
         self._pools = [ProcessPoolExecutor(1, initializer=_open, initargs=part) for part in self._parts]
         self._known: dict[Trace, Floats] = {}
@@ -154,9 +148,9 @@ class Measured:
 _part: Part | None = None
 
 
-def _open(programs: list[Program], slowdown: float, objectives: Sequence[str], whole: Trace) -> None:
+def _open(programs: list[Program], slowdown: float, whole: Trace) -> None:
     global _part
-    _part = Part(programs, slowdown, objectives, whole)
+    _part = Part(programs, slowdown, whole)
 
 
 def _gains(variant: Trace) -> list[Floats]:
@@ -290,20 +284,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--final", type=int, default=240, help="programs of the last choice")
     parser.add_argument("--size", type=int, default=12, help="variants that are kept")
-    parser.add_argument("--tables", choices=[*OBJECTIVES], default="both", help="unwind tables")
     parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
 
-    def chosen_from(count: int, of_project: int) -> list[Program]:
-        programs = programs_of(options.folder or default_folder(), count, options.most, of_project)
-        return [*map(without_unwind_tables, programs)] if options.tables == "without" else programs
+    def chosen_from(count: int) -> list[Program]:
+        return programs_of(options.folder or default_folder(), count, options.most, count)
 
-    programs = chosen_from(options.programs, OF_A_PROJECT)
+    programs = programs_of(options.folder or default_folder(), options.programs, options.most)
     machine = machine_of(code_of(TASK.open(programs[0])).opened.module.triple)
-    has_tables = options.tables != "without"
-    whole, of_functions = variants_of(machine, has_tables=has_tables)
+    whole, of_functions = variants_of(machine)
     first = next(iter(whole), ())
     singly = Measured(programs[:OF_SINGLES], first, options)
     passes = single_passes(singly, programs)
@@ -314,12 +305,11 @@ def main() -> None:
     found = evolve(measured, _first(machine, passes), Variations(passes, machine, options.seed), options)
     variants = crossed([*shortened(measured, found[: options.size]), *of_functions], options.seed)
     measured.close()
-    measured = Measured(chosen_from(options.final, options.final), first, options)
+    measured = Measured(chosen_from(options.final), first, options)
     rows, added = greedy_cover(measured.gains(variants), options.size)
     measured.close()
     print([f"{100 * gain:.2f}" for gain in np.cumsum(added)], file=sys.stderr)
-    name = machine if has_tables else machine + WITHOUT_TABLES
-    json.dump({name: [*whole, *(variants[row] for row in rows)]}, sys.stdout, indent=1)
+    json.dump({machine: [*whole, *(variants[row] for row in rows)]}, sys.stdout, indent=1)
     print()
 
 

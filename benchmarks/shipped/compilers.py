@@ -77,17 +77,21 @@ def built_in() -> dict[str, Compiler]:
 
 
 def of_command(command: str) -> Compiler:
-    """Return a drop-in for clang as a column, such as "burnish cc --budget 2" or "clang -Os".
+    """Return a drop-in for clang as a column, such as "burnish cc --budget 2 -flto" or "clang -Os".
 
-    It gets -Oz unless it names a level itself, and remembers nothing unless it names a memory.
+    It gets -Oz unless it names a level itself, and remembers nothing unless it names a memory. The options of
+    clang come last: those with one dash.
     """
     words = shlex.split(command)
+    flags = tuple(word for word in words if word.startswith("-") and not word.startswith("--"))
+    words = words[: len(words) - len(flags)]
     if words[0] in ("burnish", "burnish-cc") and "--remember" not in command:
         at = 1 + (words[0] == "burnish")
         words = [*words[:at], "--remember=none", *words[at:]]
-    levels = () if any(word.startswith("-O") for word in words) else ("-Oz",)
+    if not any(word.startswith("-O") for word in flags):
+        flags = ("-Oz", *flags)
     if words[:2] == ["burnish", "cc"]:
-        return Compiler(command, tuple(words), ("burnish", "c++", *words[2:]), levels)
+        return Compiler(command, tuple(words), ("burnish", "c++", *words[2:]), flags)
     cxx = {"clang": "clang++", "gcc": "g++", "cc": "c++", "burnish-cc": "burnish-c++"}.get(
         Path(words[0]).name, words[0]
     )
@@ -95,7 +99,7 @@ def of_command(command: str) -> Compiler:
         command,
         tuple(words),
         (str(Path(words[0]).with_name(cxx)), *words[1:]),
-        levels,
+        flags,
         is_clang="gcc" not in Path(words[0]).name,
     )
 

@@ -222,7 +222,7 @@ def test_traces_of_the_whole_program_come_first(
 
     def found(*whole: str) -> Attempt:
         chosen = Variants((whole,) if whole else (), known)
-        monkeypatch.setattr(variants, "variants_of", lambda _, **_options: chosen)
+        monkeypatch.setattr(variants, "variants_of", lambda _: chosen)
         return vary(start, request)
 
     for whole in (("clang<Oz>", "outline<call-cost=2>"), ("outline<call-cost=2>", "clang<Oz>")):
@@ -242,7 +242,7 @@ def test_little_time_is_for_variants(alike: Path, tmp_path: Path, monkeypatch: p
     assert isinstance(made, Emitted) and made.seconds > 0
     whole = ("clang<Oz>", "outline<call-cost=2>")
     chosen = Variants((whole,), variants_of("X86").of_functions[:2])
-    monkeypatch.setattr(variants, "variants_of", lambda _, **_options: chosen)
+    monkeypatch.setattr(variants, "variants_of", lambda _: chosen)
     request = replace(request_of("alike.c"), short_code=True, until=100.0, clock=CountedClock())
 
     def found(seconds: float) -> Attempt:

@@ -1,7 +1,5 @@
 """Traces worth trying first for a program of a machine: prior_variants.json.
 
-On x86, programs without unwind tables have their own: a function that keeps its frame pointer has a smaller
-table, but no smaller code.
 python benchmarks/function_variants.py finds those of functions. Those of whole programs were chosen by hand
 from what benchmarks/first_traces.py measures.
 """
@@ -17,7 +15,6 @@ from burnish.cc.repeating import BEGIN
 from burnish.core.trace import Trace
 
 FILE = Path(__file__).with_suffix(".json")
-WITHOUT_TABLES = " without unwind tables"  # after the name of a machine
 
 
 class Variants(NamedTuple):
@@ -30,11 +27,10 @@ class Variants(NamedTuple):
 
 
 @cache
-def variants_of(machine: str, *, has_tables: bool = True) -> Variants:
-    """Return the variants of a machine, for programs with unwind tables or without."""
+def variants_of(machine: str) -> Variants:
+    """Return the variants of a machine."""
     known: dict[str, list[list[str]]] = json.loads(FILE.read_text())
-    chosen = () if has_tables else known.get(machine + WITHOUT_TABLES, ())
-    traces = list(map(tuple, chosen or known.get(machine, ())))
+    traces = list(map(tuple, known.get(machine, ())))
     return Variants(
         tuple(trace for trace in traces if BEGIN not in trace),
         tuple(trace for trace in traces if BEGIN in trace),

@@ -25,7 +25,7 @@ from burnish.core.staged import Stage, StagedSession
 from burnish.core.trace import Trace
 from burnish.core.walk import replay_legal
 from burnish.llvm.modules.debug_info import without_debug_info
-from burnish.llvm.modules.module import object_sizes, read_module
+from burnish.llvm.modules.module import read_module
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.targets import machine_of
@@ -37,7 +37,6 @@ from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
 LEAST_FOR_PROGRAMS = 5.0  # time for traces of the program and variants, in units of one code generation
-LEAST_TABLES = 0.05  # unwind tables of C, in units of its code: 0.1 to 0.4
 LEFT_FOR_FUNCTIONS = 8.0  # time for variants of functions, in units of the last trial of a whole program
 
 
@@ -62,7 +61,7 @@ def vary(start: Start, request: Request) -> Attempt:
     level = _staged(first, start)
     front = level.fork()
     stock = _level_code(level, first.origin, start)
-    known = variants_of(machine_of(first.module.triple), has_tables=_has_tables(stock.code, first))
+    known = variants_of(machine_of(first.module.triple))
     # The few trials that a large file has time for save more as variants of its functions.
     made = start.level and start.level.emitted
     few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds
@@ -167,12 +166,6 @@ def _level_code(session: StagedSession, origin: Origin, start: Start) -> Generat
         raise LeftToClang(ANOTHER_OBJECT)
     origin.reference_calls = code.call_costs
     return code
-
-
-def _has_tables(code: bytes, first: ModuleSession) -> bool:
-    """Return whether an object's functions have unwind tables: more than those that exceptions need."""
-    sizes = object_sizes(code, first.module)
-    return sizes.unwind_bytes > LEAST_TABLES * sizes.text_bytes
 
 
 def _staged(first: ModuleSession, start: Start) -> StagedSession:
