@@ -4,10 +4,11 @@
 
 Each compiler builds Debian's sources (by apt, on Debian or Ubuntu) and the workloads of burnish.llvm.corpora
 with the same options: -Oz, unused sections dropped by the linker, position-independent, lld, stripped; with
-unwind tables, and again without. Five things are compared with clang -Oz: loaded bytes, outputs on our
-inputs, the project's own tests, CPU time (in turns; the median of the rounds' ratios) and build time. Rows in
---out are not measured again. Exit codes: 0, all outputs are equal and all tests pass; 1, an output differs, a
-test or a build fails (or, with --never-larger, a program of a --cc is larger); 2, wrong usage.
+unwind tables, and again without. burnish begins each build with an empty memory. Five things are compared
+with clang -Oz: loaded bytes, outputs on our inputs, the project's own tests, CPU time (in turns; the median
+of the rounds' ratios) and build time. Rows in --out are not measured again. Exit codes: 0, all outputs are
+equal and all tests pass; 1, an output differs, a test or a build fails (or, with --never-larger, a program of
+a --cc is larger); 2, wrong usage.
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, job
     own = {**project.programs, **project.helpers}
     sources = dict.fromkeys([*project.sources, *(path for paths in own.values() for path in paths)])
     objects = {source: folder / "objects" / object_name(source, project.root) for source in sources}
-    driver = [*compiler.driver(project.language)]
-    if driver[0] == "burnish":
-        driver += ["--report", str(folder / "cc.jsonl")]
+    driver = compiler.own_driver(project.language, folder)
     compiling = [*driver, *compiler.compile_flags(project.language, tables=tables), *project.flags, "-c"]
     start, before = time.perf_counter(), _cpu_seconds()
     # the largest first, because they take longest
@@ -84,10 +82,8 @@ def configure_seconds(project: Project, compiler: Compiler) -> float:
     Raises:
         InputError: the script fails.
     """
-    words = [*compiler.driver("c")]
     with tempfile.TemporaryDirectory(prefix="burnish-configure-") as scratch:
-        if words[0] == "burnish":
-            words += ["--report", f"{scratch}/cc.jsonl"]
+        words = compiler.own_driver("c", Path(scratch))
         copy = shutil.copytree(project.root, Path(scratch, "sources"), symlinks=True)
         flags = " ".join((*compiler.flags, *SECTIONS))
         start = time.perf_counter()

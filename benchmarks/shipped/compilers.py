@@ -39,6 +39,23 @@ class Compiler:
         """Return the command for a language, c or c++."""
         return self.cxx if language == "c++" else self.cc
 
+    @property
+    def is_burnish(self) -> bool:
+        """Return whether the compiler is a drop-in of burnish."""
+        return self.cc[0] in ("burnish", "burnish-cc")
+
+    def own_driver(self, language: str, folder: Path) -> tuple[str, ...]:
+        """Return the command with a build log in a folder, and an empty memory unless it names one."""
+        words = self.driver(language)
+        if not self.is_burnish:
+            return words
+        words = (*words, "--report", str(folder / "cc.jsonl"))
+        if any(word.startswith("--remember") for word in words):
+            return words
+        memory = folder / "memory"
+        memory.unlink(missing_ok=True)
+        return (*words, "--remember", str(memory))
+
     def compile_flags(self, language: str, *, tables: bool) -> tuple[str, ...]:
         """Return the options for each file, with or without asynchronous unwind tables."""
         library = _CLANG_CXX if self.is_clang and language == "c++" else ()
@@ -51,9 +68,7 @@ class Compiler:
 
     def version(self) -> str:
         """Return the first line of the compiler's --version."""
-        command = [*self.cc, "--version"]
-        if self.cc[:1] == ("burnish",):
-            command = [str(find_tool("clang")), "--version"]
+        command = [str(find_tool("clang")) if self.is_burnish else self.cc[0], "--version"]
         return subprocess.run(
             command, env=ENVIRONMENT, capture_output=True, text=True, check=True
         ).stdout.splitlines()[0]
@@ -79,15 +94,11 @@ def built_in() -> dict[str, Compiler]:
 def of_command(command: str) -> Compiler:
     """Return a drop-in for clang as a column, such as "burnish cc --budget 2 -flto" or "clang -Os".
 
-    It gets -Oz unless it names a level itself, and remembers nothing unless it names a memory. The options of
-    clang come last: those with one dash.
+    It gets -Oz unless it names a level itself. The options of clang come last: those with one dash.
     """
     words = shlex.split(command)
     flags = tuple(word for word in words if word.startswith("-") and not word.startswith("--"))
     words = words[: len(words) - len(flags)]
-    if words[0] in ("burnish", "burnish-cc") and "--remember" not in command:
-        at = 1 + (words[0] == "burnish")
-        words = [*words[:at], "--remember=none", *words[at:]]
     if not any(word.startswith("-O") for word in flags):
         flags = ("-Oz", *flags)
     if words[:2] == ["burnish", "cc"]:
