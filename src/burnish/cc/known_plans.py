@@ -40,7 +40,7 @@ def known_plan(memory: ObjectMemory, clang: Path, key: Key, source: str) -> Clan
 
 
 def surroundings_of(plan: ClangJobs, arguments: Sequence[str]) -> str:
-    """Return a digest of what the driver read for a plan; "" if this function does not know all of it.
+    """Return a digest of what the driver read for a plan; "" if more matters than this function reads.
 
     It has the variables, clang's program and the folders of headers that clang found. Their parents show
     whether another GCC was installed.
@@ -67,7 +67,7 @@ def _read_by_driver(command: Sequence[str]) -> Iterator[Path]:
 
 
 def _changed(path: Path) -> tuple[int, int] | None:
-    """Return the size and the time of the last change of a file or folder; None if there is none."""
+    """Return the size and the time of the last change of a file or folder; None if it is missing."""
     try:
         status = path.stat()
     except OSError:
