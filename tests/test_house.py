@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 10964,
+    "cc": 10971,
     "cli": 5482,
     "cluster": 1808,
     "console": 854,
@@ -29,7 +29,7 @@ BUDGETS: Mapping[str, int] = {
     "loops.py": 7,
     "policies": 1743,
     "schedules.py": 23,
-    "search": 3013,
+    "search": 3017,
     "tasks": 45,
     "tasks/llvm_codegen": 2156,
     "tasks/llvm_inlining": 2267,

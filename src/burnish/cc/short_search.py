@@ -11,7 +11,7 @@ generations. Here the first one may, so this is for budgets that allow no more t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,15 +127,17 @@ class _Search:
         chosen = self._chosen(room)
         joined = self._joined(chosen)
         if joined and (above := joined.cost("code-growth") - self.largest) > 0:
-            chosen = self._chosen(room - above * self._constant_bytes())
+            room -= above * self._constant_bytes()
+            chosen = self._chosen(room)
             joined = self._joined(chosen)
         if not joined or joined.cost("slowdown") <= self.slowest:
             return
-        before, apart = self.code.costs("slowdown"), self._not_outlined()
-        for name, ratio in joined.costs("slowdown").items():
-            is_slow = ratio > max(self.slowest, before.get(name, 1.0))
-            if is_slow and not chosen.pop(name, ()) and apart and name in self.sites:
-                chosen[name] = apart
+        before, ratios = self.code.costs("slowdown"), joined.costs("slowdown")
+        slow = {name for name, ratio in ratios.items() if ratio > max(self.slowest, before.get(name, 1.0))}
+        unchanged = slow.difference(chosen).intersection(self.sites)
+        chosen = self._chosen(room, without=slow)  # those that are left out may have made room for others
+        if apart := self._not_outlined():
+            chosen |= dict.fromkeys(unchanged, apart)
         self._joined(chosen)
 
     def _room(self) -> float:
@@ -168,8 +170,11 @@ class _Search:
             self.best, self.cost = state, cost
         return code
 
-    def _chosen(self, room: float) -> dict[str, Trace]:
-        """Return the best variant of each function that has one smaller than its code now."""
+    def _chosen(self, room: float, without: Container[str] = ()) -> dict[str, Trace]:
+        """Return the best variant of each function that has one smaller than its code now.
+
+        Functions of `without` keep their code.
+        """
         if not (self.variants and self.sites):
             return {}
         limits = self.unlimited, "code-growth"
@@ -178,7 +183,9 @@ class _Search:
         for column, (_, code) in enumerate(self.variants):
             costs = [code.site_costs(limit) for limit in limits]
             for row, name in enumerate(self.sites):
-                if not all(name in known for known in (*now, *costs)) or not self._is_fast(name, code):
+                if name in without or not all(name in known for known in (*now, *costs)):
+                    continue
+                if not self._is_fast(name, code):
                     continue
                 for kind, (before, after) in enumerate(zip(now, costs, strict=True)):
                     change[kind, row, column] = after[name] - before[name]

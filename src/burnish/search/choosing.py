@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-DEAREST = 16.0  # the highest price tried, in units of `free` for each unit of `common`
 HALVINGS = 16  # steps of the bisection for the price
+DOUBLINGS = 32  # of its upper end, at most; only the objective of a site without limit costs more
 
 
 def cheapest_within(free: NDArray[np.float64], common: NDArray[np.float64], room: float) -> NDArray[np.int64]:
@@ -32,7 +32,11 @@ def cheapest_within(free: NDArray[np.float64], common: NDArray[np.float64], room
 
     if used(0.0) <= room:
         return cheapest(0.0)
-    low, high = 0.0, DEAREST
+    low, high = 0.0, 1.0  # in units of `free` for each unit of `common`
+    for _ in range(DOUBLINGS):
+        if used(high) <= room:
+            break
+        low, high = high, 2 * high
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if used(middle) > room else (low, middle)
