@@ -127,7 +127,8 @@ class _Search:
         chosen = self._chosen(room)
         joined = self._joined(chosen)
         if joined and (above := joined.cost("code-growth") - self.largest) > 0:
-            room -= above * self._constant_bytes()
+            # what the functions' own bytes do not show, such as alignment, takes room, too
+            room = min(room, self._growth(chosen)) - above * self._constant_bytes()
             chosen = self._chosen(room)
             joined = self._joined(chosen)
         if not joined or joined.cost("slowdown") <= self.slowest:
@@ -143,6 +144,13 @@ class _Search:
     def _room(self) -> float:
         """Return the bytes by which code and read-only data may grow."""
         return (self.largest - self.code.cost("code-growth")) * self._constant_bytes()
+
+    def _growth(self, chosen: Mapping[str, Trace]) -> float:
+        """Return the bytes by which the code and read-only data of functions grow by their variants."""
+        before, codes = self.code.site_costs("code-growth"), dict(self.variants)
+        return sum(
+            codes[trace].site_costs("code-growth")[name] - before[name] for name, trace in chosen.items()
+        )
 
     def _constant_bytes(self) -> int:
         return max(1, self.code.opened.reference_sizes().constant)
