@@ -94,11 +94,13 @@ def built_in() -> dict[str, Compiler]:
 def of_command(command: str) -> Compiler:
     """Return a drop-in for clang as a column, such as "burnish cc --budget 2 -flto" or "clang -Os".
 
-    It gets -Oz unless it names a level itself. The options of clang come last: those with one dash.
+    It gets -Oz unless it names a level itself. The compiler's own options begin with the first one that has
+    one dash; burnish's options are before them.
     """
     words = shlex.split(command)
-    flags = tuple(word for word in words if word.startswith("-") and not word.startswith("--"))
-    words = words[: len(words) - len(flags)]
+    own = (at for at, word in enumerate(words) if word.startswith("-") and not word.startswith("--"))
+    at = next(own, len(words))
+    words, flags = words[:at], tuple(words[at:])
     if not any(word.startswith("-O") for word in flags):
         flags = ("-Oz", *flags)
     if words[:2] == ["burnish", "cc"]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 HALVINGS = 16  # steps of the bisection for the price
-DOUBLINGS = 32  # of its upper end, at most; only the objective of a site without limit costs more
+DOUBLINGS = 32  # of the price before that, at most: no site gains as much for a unit of the limit
 
 
 def cheapest_within(free: NDArray[np.float64], common: NDArray[np.float64], room: float) -> NDArray[np.int64]:
