@@ -7,14 +7,18 @@ from dataclasses import replace
 
 import pytest
 
+from burnish.cc.repeating import BEGIN
 from burnish.cc.short_search import code_of, short_search
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.trace import WHOLE_PROGRAM
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.generations import Generations
 from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_codegen.session import CodegenSession
+from burnish.tasks.llvm_passes_and_codegen import TASK as PASSES_AND_CODEGEN
 
 SETS = prior_gains().suffixes
 GOAL = TASK.goal("loaded-bytes", {})
@@ -48,6 +52,73 @@ def test_limits_hold(session: CodegenSession) -> None:
         assert found.session.measure("code-growth") <= 1
         before, after = (one.generation().call_costs.own for one in (session, code_of(found.session)))
         assert all(after[name] <= slowdown * before[name] for name in session.sites())
+
+
+@pytest.fixture(scope="module")
+def level() -> Session:
+    """Return a program after the passes of -Oz; variants of passes make some of its functions larger."""
+    opened = PASSES_AND_CODEGEN.open(load_kernel("regex", ["small"]))
+    opened.replay(("clang<Oz>",))
+    return opened
+
+
+LARGER = [(text, BEGIN) for text in ("frame-pointer<calls=0>", "no-minsize")]  # fewer loaded bytes, more code
+
+
+def _is_joined(code: CodegenSession) -> bool:
+    return any(": " in text for text in code.opened.trace)  # an action at one function
+
+
+def test_a_joined_object_above_the_limit_on_code_is_joined_again_with_less(
+    level: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cost = CodegenSession.cost
+    unlimited = code_of(short_search(level, "loaded-bytes", LARGER, always).session)
+    a_byte = 1 / unlimited.opened.reference_sizes().constant
+    most = cost(unlimited, "code-growth") + 10 * a_byte
+    assert most > 1
+
+    def with_alignment(code: CodegenSession, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        added = 20 * a_byte if objective == "code-growth" and _is_joined(code) else 0.0
+        return cost(code, objective, site) + added
+
+    monkeypatch.setattr(CodegenSession, "cost", with_alignment)
+    # The functions' own bytes leave 10 bytes of room; 20 bytes of no function are 10 too many.
+    found = short_search(level, f"loaded-bytes while code-growth<={most}", LARGER, always)
+    code = code_of(found.session)
+    assert found.evaluations == 4  # two variants and two joined objects
+    assert _is_joined(code) and cost(code, "code-growth") + 20 * a_byte <= most
+    loaded = [cost(one, "loaded-bytes") for one in (unlimited, code, code_of(level))]
+    assert loaded[0] < loaded[1] < 0.95 * loaded[2]
+
+
+def test_functions_that_are_slow_when_joined_make_no_room_for_others(
+    level: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cost, costs = CodegenSession.cost, CodegenSession.costs
+    unlimited = code_of(short_search(level, "loaded-bytes", LARGER, always).session)
+    before, after = (one.site_costs("code-growth") for one in (code_of(level), unlimited))
+    made_room = min(level.sites(), key=lambda name: after[name] - before[name])
+    most = cost(unlimited, "code-growth")
+    assert after[made_room] < before[made_room] and most > 1
+
+    def is_slow(code: CodegenSession) -> bool:
+        return any(text.startswith(f"{made_room}: ") for text in code.opened.trace)
+
+    def slower(code: CodegenSession, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        return 2.0 if objective == "slowdown" and is_slow(code) else cost(code, objective, site)
+
+    def slower_by_function(code: CodegenSession, objective: str) -> dict[str, float]:
+        found = dict(costs(code, objective))
+        return found | {made_room: 2.0} if objective == "slowdown" and is_slow(code) else found
+
+    monkeypatch.setattr(CodegenSession, "cost", slower)
+    monkeypatch.setattr(CodegenSession, "costs", slower_by_function)
+    goal = f"loaded-bytes while slowdown<=1.5 and code-growth<={most}"
+    code = code_of(short_search(level, goal, LARGER, always).session)
+    assert _is_joined(code) and not is_slow(code)
+    assert cost(code, "code-growth") <= most
+    assert cost(code, "loaded-bytes") < 0.95 * cost(code_of(level), "loaded-bytes")
 
 
 def test_its_trace_leads_to_the_same_object(session: CodegenSession) -> None:
