@@ -2,6 +2,7 @@
 
 #include "budget.h"
 #include "misspelled.h"
+#include "response_file.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -180,7 +181,8 @@ size_t read_own(Command &command, const Words &arguments) {
 // What the words of clang's command line say, one after the other.
 struct Reading {
   bool compile_only = false, clangs = false, unread = false, inputs = false;
-  bool lto = false, objects = false; // other inputs than sources
+  bool lto = false, lld = true;
+  bool objects = false; // other inputs than sources
   std::string output;
   Words assembly;
 };
@@ -203,6 +205,8 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
   }
   if (word.starts_with("-flto") || word == "-fno-lto")
     reading.lto = word != "-fno-lto";
+  if (starts_with_any(word, {"-fuse-ld=", "--ld-path="}))
+    reading.lld = word.ends_with("lld");
   std::string target = word == "-target" || word == "--target" ? value : "";
   if (word.starts_with("--target="))
     target = word.substr(9);
@@ -223,9 +227,22 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
   }
 }
 
-// clang's link-time optimization for size is --whole-program: its units are in objects that all tools read. A linker
-// still gets the options, for objects that others made. Other levels, and compilers other than burnish's clang, keep
-// their own.
+void read_words(Command &command, Reading &reading) {
+  for (size_t i = 0; i < command.rest.size(); ++i) {
+    bool separate = SEPARATE.contains(command.rest[i]);
+    std::string value = separate && i + 1 < command.rest.size() ? command.rest[i + 1] : "";
+    read_word(command, reading, command.rest[i], value);
+    i += separate;
+  }
+}
+
+bool asks_for_lto(const Words &words) {
+  return std::any_of(words.begin(), words.end(), [](std::string_view word) { return word.starts_with("-flto"); });
+}
+
+// clang's link-time optimization for size is --whole-program: its units are in objects that all tools read. lld still
+// gets the options, for objects that others made; other linkers would look for a plugin that clang's package does not
+// have. Other levels, and compilers other than burnish's clang, keep their own.
 void take_lto(Command &command, const Reading &reading) {
   bool clangs = !command.gnu.empty() || !command.clang.empty() || !command.foreign.empty() || reading.unread;
   bool compiles = !command.sources.empty();
@@ -234,7 +251,7 @@ void take_lto(Command &command, const Reading &reading) {
   if (!command.whole_program)
     command.own.insert(command.own.begin(), "--whole-program");
   command.whole_program = true;
-  if (compiles)
+  if (compiles || !reading.lld)
     std::erase_if(command.rest, [](const std::string &word) { return starts_with_any(word, OF_LTO); });
 }
 
@@ -277,13 +294,10 @@ Command read_command(bool cxx, const Words &arguments, std::string gnu, const st
     command.cxx |= compiler.find("++", compiler.rfind('/') + 1) != compiler.npos;
   if (!command.gnu.empty())
     command.position_independent = false;
+  if (auto words = with_response_files(command.rest); words && asks_for_lto(*words))
+    command.rest = std::move(*words); // Bazel, for example, has a link's options in a file
   Reading reading;
-  for (size_t i = 0; i < command.rest.size(); ++i) {
-    bool separate = SEPARATE.contains(command.rest[i]);
-    std::string value = separate && i + 1 < command.rest.size() ? command.rest[i + 1] : "";
-    read_word(command, reading, command.rest[i], value);
-    i += separate;
-  }
+  read_words(command, reading);
   command.links = !reading.compile_only && !reading.clangs && (reading.inputs || reading.unread);
   if (reading.clangs)
     return command;

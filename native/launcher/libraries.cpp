@@ -98,11 +98,12 @@ Libraries find_libraries(const Command &command, const std::string &clang) {
       return {{}, "as the command says"};
   Words found;
   if (auto version = system_libstdcxx()) {
-    // A C program may unwind, too (-fexceptions), and clang's own unwinder is not found when it starts.
+    // A C program may unwind, too (-fexceptions), and clang's own unwinder is not found when it starts. Nor is the
+    // libc++ that clang takes for -lstdc++.
     if (command.cxx)
       found = {"-stdlib=libstdc++", "-rtlib=libgcc", "-unwindlib=libgcc"};
     else {
-      if (command.compiles_cxx)
+      if (command.compiles_cxx || command.links)
         found.push_back("-stdlib=libstdc++");
       if (command.links)
         found.push_back("-unwindlib=libgcc");

@@ -1,4 +1,4 @@
-"""Builds as people have them, with burnish's compilers: CMake, Meson, Arduino's recipes, Zephyr's links."""
+"""Builds as people have them, by burnish: CMake, Meson, Bazel, Arduino's recipes, Zephyr's links."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from burnish.llvm.toolchain import find_tool
 
 BUILDS = Path(__file__).parent / "builds"
 LINKED = Path(__file__).parent / "link" / "gnu"
+PROJECT = Path(__file__).parent / "project"
+PARTS = ("main.c", "sum.c", "rows.c", "shape.cpp")
 GCC = "arm-none-eabi-gcc"
 MESON = """
 project('program', 'c', default_options: ['buildtype=minsize', 'b_staticpic=false'])
@@ -37,6 +39,21 @@ add_library(parts STATIC part.c library.c)
 add_executable(program main.c asked.c)
 target_link_libraries(program parts)
 """
+BAZEL = """
+cc_library(name = "parts", srcs = ["rows.c", "shape.cpp", "sum.c"], hdrs = ["sum.h"])
+cc_binary(name = "program", srcs = ["main.c"], deps = [":parts"])
+"""
+# Bazel of Debian is older than Debian's rules_cc, and loads the rules of its own by this file's name.
+BAZEL_RULES = "\n".join(
+    f"{name} = native.{name}"
+    for name in ("cc_binary", "cc_library", "cc_test", "cc_toolchain", "cc_toolchain_suite")
+)
+BAZEL_PACKAGES = {
+    "bazel_skylib": "tools/skylib",
+    "platforms": "tools/platforms",
+    "rules_java": "rules/java",
+    "rules_proto": "rules/proto",
+}
 
 
 @dataclass
@@ -78,9 +95,9 @@ class Folder:
         options = ("-nographic", "-semihosting-config", "enable=on,target=native", "-kernel", program)
         return self.run(*BOARDS["arm"].qemu, *options)
 
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self, log: str = "log") -> dict[str, dict[str, Any]]:
         """Return the lines of the log, by their outputs' names."""
-        lines = [json.loads(line) for line in (self.path / "log").read_text().splitlines()]
+        lines = [json.loads(line) for line in (self.path / log).read_text().splitlines()]
         return {Path(line["output"]).name: line for line in lines}
 
 
@@ -130,6 +147,45 @@ def test_meson_on_this_machine(tmp_path: Path) -> None:
     assert folder.run("built/program", "10") == "392 42 7 299 absent\n"
     row = folder.rows()["program"]
     assert row["source"] == "4 units" and row["action"] == "optimized", row["reason"]
+
+
+@pytest.mark.parametrize("options", [[], ["--copt=-flto", "--linkopt=-flto"]], ids=["objects", "program"])
+def test_bazel(tmp_path: Path, options: list[str]) -> None:
+    """In sandboxes, where only outputs and burnish's folders can be written; a response file tells gold."""
+    folder = made(tmp_path / "built", "bazel", sources=PROJECT)
+    installed = {name: Path("/usr/share/bazel", path) for name, path in BAZEL_PACKAGES.items()}
+    if not all(path.is_dir() for path in installed.values()):
+        pytest.skip("Debian's bazel-skylib, bazel-platforms, bazel-rules-java and -proto are not installed")
+    rules = tmp_path / "rules"
+    (rules / "cc").mkdir(parents=True)
+    for file, text in {"WORKSPACE": "", "cc/BUILD": "", "cc/defs.bzl": BAZEL_RULES}.items():
+        (rules / file).write_text(text)
+    (folder.path / "WORKSPACE").touch()
+    (folder.path / "BUILD").write_text(BAZEL)
+    bazel = ["bazel", "--batch", f"--output_user_root={tmp_path}/bazel"]
+    command = [*bazel, "build", "-c", "opt", "--copt=-Oz", *options]
+    command += [f"--repo_env=CC={find_launcher('burnish-cc')}", "--action_env=HOME"]
+    for name in (".cache", ".local"):
+        (folder.path / name).mkdir()
+        command.append(f"--sandbox_writable_path={folder.path / name}")
+    for name, path in {**installed, "rules_cc": rules}.items():
+        command.append(f"--override_repository={name}={path}")
+
+    def build() -> dict[str, Any]:
+        folder.run(*command, "//:program")
+        rows = folder.rows(".local/state/burnish/cc.jsonl")
+        row = rows["program" if options else "sum.o"]
+        assert row["action"] == "optimized", row["reason"]
+        return row | {"result": folder.run("bazel-bin/program")}
+
+    first = build()
+    folder.run(*bazel, "clean")
+    again = build()
+    assert again["evaluations"] == 0 and again["time"] > first["time"]
+    for name in ("result", "loaded_bytes"):
+        assert again[name] == first[name]
+    folder.run(find_launcher("burnish-cc"), "-O0", *PARTS, "-o", "plain", "-lstdc++")
+    assert first["result"] == folder.run("./plain")
 
 
 def test_meson_for_a_microcontroller(tmp_path: Path) -> None:

@@ -62,6 +62,14 @@ def test_objects_and_programs_agree_on_the_library(tmp_path: Path) -> None:
     assert run(tmp_path, "./hello").stdout == "hello\n"
 
 
+def test_the_c_compiler_links_what_lstdcxx_names(tmp_path: Path) -> None:
+    """As in Bazel's links; clang takes its own default for the option."""
+    (tmp_path / "hello.cc").write_text(HELLO)
+    assert build(tmp_path, "c++", "-c", "hello.cc").stderr == ""
+    assert build(tmp_path, "cc", "hello.o", "-lstdc++", "-o", "hello").stderr == ""
+    assert run(tmp_path, "./hello").stdout == "hello\n"
+
+
 def test_a_c_program_that_unwinds_starts(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(CLEANUP)
     (tmp_path / "other.c").write_text("void other(void) {}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,29 @@ def test_link_time_optimization_for_size_is_a_whole_program(
     builds.clang("-Oz", *C, "-o", "program.clang")
     assert builds.run("./program", "7") == builds.run("./program.clang", "7").replace(".clang", "")
     assert builds.loaded("program") < builds.loaded("program.clang")
+
+
+@pytest.mark.parametrize("linker", ["bfd", "gold"])
+def test_link_time_optimization_with_another_linker_and_words_in_a_file(
+    builds: Builds, launcher: list[str], linker: str
+) -> None:
+    """These linkers would need a plugin for bitcode, which clang's package does not have."""
+    if not shutil.which(f"ld.{linker}"):
+        pytest.skip(f"ld.{linker} is not installed")
+    launcher.remove("--whole-program")
+    (builds.folder / "options").write_text("-Oz\n-fl\"to\" '-ffunction-sections'")
+    builds.run(*launcher, "@options", "-c", *C)
+    objects = [source.replace(".c", ".o") for source in C]
+    assert all(read_unit((builds.folder / name).read_bytes()) for name in objects)
+    (builds.folder / "objects").write_text("\n".join(objects))
+    (builds.folder / "link").write_text("@options @objects -o the\\ program\n-s -fuse-ld=" + linker)
+    builds.run(*launcher, "@link")
+    last = build_log.read(builds.log)[-1]
+    assert (last.source, last.action) == ("4 units", "optimized")
+    builds.clang("-Oz", "-ffunction-sections", *C, "-s", f"-fuse-ld={linker}", "-o", "program.clang")
+    said = builds.run("./program.clang", "7").replace("program.clang", "the program")
+    assert builds.run("./the program", "7") == said
+    assert builds.loaded("the program") < builds.loaded("program.clang")
 
 
 def test_other_link_time_optimization_is_clangs(builds: Builds, launcher: list[str]) -> None:
