@@ -162,13 +162,15 @@ auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &ll
 nb::list calls_of(const WithLog &made) {
   nb::list list;
   for (const CallCost &each : made.calls)
-    list.append(nb::make_tuple(decoded(each.name), each.time, each.repeats, each.stack));
+    list.append(nb::make_tuple(decoded(each.name), each.recursion, each.own, decoded(each.calls), each.repeats,
+                               each.stack, each.outlined));
   return list;
 }
 
 } // namespace
 
 void bind_codegen(nb::module_ &m) {
+  m.attr("UNKNOWN_CALLEE") = UNKNOWN_CALLEE;
   nb::class_<BackEnd>(m, "BackEnd")
       .def(nb::init<>())
       .def(nb::init<const BackEnd &>())
@@ -192,7 +194,8 @@ void bind_codegen(nb::module_ &m) {
       .def_prop_ro(
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
-      .def_prop_ro("calls", &calls_of, nb::sig("def calls(self) -> list[tuple[str, float, bool, int]]"))
+      .def_prop_ro("calls", &calls_of,
+                   nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool]]"))
       .def_prop_ro(
           "counted_times", [](const WithLog &made) { return decoded(made.counted_times); },
           nb::sig("def counted_times(self) -> list[tuple[str, float]]"))

@@ -3,6 +3,7 @@
 #include "outlined.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/StringMap.h"
@@ -41,8 +42,6 @@ template <> struct llvm::GraphTraits<burnish::Node *> {
 
 namespace burnish {
 namespace {
-
-constexpr double UNKNOWN = 20; // instructions of an external, indirect or recursive callee
 
 constexpr double TURNS = 4; // iterations of a loop each time that it is entered
 // LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. Lower probabilities have a
@@ -323,12 +322,23 @@ std::vector<std::pair<std::string, double>> counted_times(const std::vector<Mach
         if (auto callee = number_of(call))
           called[*callee] += entries[i] * call.times;
         else
-          once += UNKNOWN * call.times;
+          once += UNKNOWN_CALLEE * call.times;
       found.emplace_back(functions[i].name, entries[i] * once);
     }
   }
   return found;
 }
+
+namespace {
+
+std::vector<std::pair<std::string, double>> calls_of(const MachineTime &function) {
+  MapVector<StringRef, double> times;
+  for (const auto &call : function.calls)
+    times[call.callee] += call.times;
+  return {times.begin(), times.end()};
+}
+
+} // namespace
 
 std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
   std::vector<Node> nodes(functions.size());
@@ -342,39 +352,33 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
     for (const auto &call : functions[i].calls)
       if (auto callee = numbers.find(call.callee); callee != numbers.end())
         nodes[i].next.push_back(&nodes[callee->second]);
-  std::vector<double> of_call(functions.size(), UNKNOWN); // the value of recursive calls, whose callee has none yet
   std::vector<bool> repeating(functions.size());
   std::vector<uint64_t> stacks(functions.size());
-  for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) { // callees come first
+  std::vector<CallCost> found;
+  unsigned recursion = 0;
+  for (auto component = scc_begin(&root); !component.isAtEnd(); ++component, ++recursion) { // callees come first
     if (component->front() == &root)
       continue;
-    std::vector<double> found;
     bool repeats = component.hasCycle();
     uint64_t frames = 0, below = 0; // bytes of stack: of these functions, and below them on the deepest path
     for (Node *node : *component) {
       const MachineTime &function = functions[node->number];
       repeats |= function.loops || llvm::any_of(node->next, [&](Node *one) { return repeating[one->number]; });
-      double &sum = found.emplace_back(function.own);
       uint64_t deepest = function.frame;
-      for (const auto &call : function.calls) {
-        auto callee = numbers.find(call.callee);
-        sum += call.times * (callee == numbers.end() ? UNKNOWN : of_call[callee->second]);
-        if (callee != numbers.end()) // within a recursion: 0
+      for (const auto &call : function.calls)
+        if (auto callee = numbers.find(call.callee); callee != numbers.end()) // within a recursion: 0
           deepest = std::max(deepest, stacks[callee->second] + (call.last ? 0 : function.frame));
-      }
       frames += function.frame;
       below = std::max(below, deepest - function.frame);
     }
-    for (auto [node, sum] : zip(*component, found)) {
-      of_call[node->number] = sum;
+    for (Node *node : *component) {
+      const MachineTime &function = functions[node->number];
       repeating[node->number] = repeats;
       stacks[node->number] = frames + below;
+      found.push_back(
+          {function.name, recursion, function.own, calls_of(function), repeats, frames + below, function.outlined});
     }
   }
-  std::vector<CallCost> found;
-  for (unsigned i = 0; i < functions.size(); ++i)
-    if (!functions[i].outlined)
-      found.push_back({functions[i].name, of_call[i], repeating[i], stacks[i]});
   return found;
 }
 

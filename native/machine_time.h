@@ -33,12 +33,15 @@ struct MachineTime {
 // Returns a pass for the end of code generation, which adds each function to `found`.
 llvm::MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found);
 
-// The figures of a call of a function, including its callees in the module.
+// The figures of one function's code, and of a call of it with its callees in the module.
 struct CallCost {
   std::string name;
-  double time = 0;      // in instructions
-  bool repeats = false; // there is a loop or a recursion
-  uint64_t stack = 0;   // bytes of the deepest path of calls; a recursion is taken once
+  unsigned recursion = 0;                            // functions that call each other have the same number
+  double own = 0;                                    // instructions of a call, without its callees
+  std::vector<std::pair<std::string, double>> calls; // of each callee, "" if unknown: expected executions for a call
+  bool repeats = false;                              // there is a loop or a recursion
+  uint64_t stack = 0;                                // bytes of the deepest path of calls; a recursion is taken once
+  bool outlined = false;                             // by LLVM's machine outliner
 };
 
 // Returns the time of each function in all executions that a profile has counted, in instructions, with the time of
@@ -47,8 +50,10 @@ struct CallCost {
 // that passes merged keep one of their counts.
 std::vector<std::pair<std::string, double>> counted_times(const std::vector<MachineTime> &functions);
 
-// Returns the figures of each function. Machine-outlined functions are not returned, because other code has other
-// functions of the same names; their callers have their times and stacks.
+// Returns the figures of each function, callees first.
 std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions);
+
+// Instructions of an external, indirect or recursive callee.
+constexpr double UNKNOWN_CALLEE = 20;
 
 } // namespace burnish

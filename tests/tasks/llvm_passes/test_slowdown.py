@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from burnish import _native
 from burnish.core.program import Program
 from burnish.llvm.modules.objectives import CODE_PRICE, slowdown, slowdowns
-from burnish.llvm.modules.origin import CallCosts
+from burnish.llvm.modules.origin import Body, CallCosts, call_times
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode
 from burnish.search import Budget, search
@@ -81,6 +82,53 @@ def test_a_function_is_compared_with_itself() -> None:
     reference = costs_of({"a": 10.0, "b": 10.0, "gone": 5.0, "empty": 0.0})
     now = costs_of({"a": 5.0, "b": 20.0, "new": 99.0, "empty": 3.0})
     assert slowdowns(now, reference) == {"a": 0.5, "b": 2.0}
+
+
+def bodies_of(*bodies: tuple[str, float, float, dict[str, float]]) -> CallCosts:
+    """Return costs of functions of a name, own time here and by LLVM, and calls; callees come first."""
+    found = {name: Body(number, own, calls) for number, (name, own, _, calls) in enumerate(bodies)}
+    by_llvm = {name: own for name, _, own, _ in bodies}
+    return replace(costs_of(call_times(found)), own=by_llvm, bodies=found)
+
+
+def test_calls_cost_what_their_callees_do() -> None:
+    leaf, recursive = Body(0, 7.0, {}), Body(1, 5.0, {"recursive": 0.5, "leaf": 2.0})
+    bodies = {"leaf": leaf, "recursive": recursive, "root": Body(2, 1.0, {"recursive": 3.0, "": 1.0})}
+    of_recursive = 5 + 0.5 * _native.UNKNOWN_CALLEE + 2 * 7
+    assert call_times(bodies) == {
+        "leaf": 7,
+        "recursive": of_recursive,
+        "root": 1 + 3 * of_recursive + _native.UNKNOWN_CALLEE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("own", "by_llvm", "calls", "expected"),
+    [
+        (100.0, 50.0, {"leaf": 4.0}, 100 + 4 * 10),
+        (300.0, 50.0, {"leaf": 14.0}, 100 + 4 * 10),  # three times the frequency
+        (300.0, 40.0, {"leaf": 14.0}, 100 + 4 * 10),
+        (300.0, 60.0, {"leaf": 14.0}, 120 + 4 * 10),  # LLVM expects it, too
+        (300.0, 900.0, {"leaf": 14.0}, 300 + 4 * 10),
+        (300.0, 50.0, {"leaf": 4.0}, 300 + 4 * 10),
+        (90.0, 50.0, {"leaf": 0.0}, 90 + 4 * 10),
+        (300.0, 50.0, {"leaf": 14.0, "other": 1.0}, 300 + 14 * 10 + _native.UNKNOWN_CALLEE),
+        (300.0, 50.0, {}, 300),
+    ],
+)
+def test_calls_say_how_much_the_frequency_of_loops_has_grown(
+    own: float, by_llvm: float, calls: dict[str, float], expected: float
+) -> None:
+    leaf = ("leaf", 10.0, 10.0, {})
+    reference = bodies_of(leaf, ("f", 100.0, 50.0, {"leaf": 4.0}))
+    now = bodies_of(leaf, ("f", own, by_llvm, calls))
+    assert slowdowns(now, reference) == {"leaf": 1, "f": pytest.approx(expected / 140)}
+
+
+def test_a_state_is_as_fast_as_itself(tmp_path: Path) -> None:
+    costs = open_baseline(compiled(tmp_path, LOOPS), "Oz").call_costs()
+    assert slowdowns(costs, costs) == dict.fromkeys(costs.of_call, 1.0)
+    assert costs.of_call["nested"] > 4 * costs.of_call["ten"] > 16 * costs.of_call["leaf"]
 
 
 def test_a_slowdown_is_the_mean_of_order_4() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
 from burnish.core.objective import Formula, Limit, Objective, parse_objective
+from burnish.llvm.modules.origin import call_times, comparable
 from burnish.llvm.run.stopwatch import REPEATS
 
 if TYPE_CHECKING:
@@ -220,9 +221,10 @@ def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
         }
     if reference.counted:
         return {}  # nothing was executed
+    times = call_times(comparable(now, reference)) or now.of_call
     return {
-        name: max(cost / reference.of_call[name], lost.get(name, 0.0))
-        for name, cost in now.of_call.items()
+        name: max(times[name] / reference.of_call[name], lost.get(name, 0.0))
+        for name in now.of_call
         if reference.of_call.get(name)
     }
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
 
 from burnish import _native
 from burnish.core.program import Program
@@ -29,6 +32,14 @@ class Options:
     profile: bool = False  # first write a profile of the program's own runs into the module
 
 
+class Body(NamedTuple):
+    """The machine code of a function, without that of its callees."""
+
+    recursion: int  # functions that call each other have the same number
+    own: float  # expected instructions of a call
+    calls: Mapping[str, float]  # of each callee, "" if unknown: expected executions for a call
+
+
 @dataclass(frozen=True)
 class CallCosts:
     """The costs of calls of a module's functions, with their callees in the module, by their machine code."""
@@ -40,18 +51,60 @@ class CallCosts:
     own: Mapping[str, float] = field(default_factory=dict)  # instructions of a call without its callees
     # instructions of each function in all executions that the module's profile has counted; {}: no profile
     counted: Mapping[str, float] = field(default_factory=dict)
+    bodies: Mapping[str, Body] = field(default_factory=dict)  # machine-outlined ones, too; callees come first
 
     @classmethod
     def of(cls, made: _native.Generated) -> CallCosts:
         """Return the run times of generated code."""
+        calls = made.calls
+        bodies = {name: Body(recursion, own, dict(callees)) for name, recursion, own, callees, *_ in calls}
+        # Other code has other outlined functions of these names; their callers have their times and stacks.
+        shown = [(name, repeats, stack) for name, *_, repeats, stack, outlined in calls if not outlined]
+        times = call_times(bodies)
         return cls(
-            {name: time for name, time, _, _ in made.calls},
-            frozenset(name for name, _, repeats, _ in made.calls if repeats),
+            {name: times[name] for name, *_ in shown},
+            frozenset(name for name, repeats, _ in shown if repeats),
             dict(made.computed_gotos),
-            {name: stack for name, _, _, stack in made.calls},
+            {name: stack for name, _, stack in shown},
             dict(made.executed),
             dict(made.counted_times),
+            bodies,
         )
+
+
+def call_times(bodies: Mapping[str, Body]) -> dict[str, float]:
+    """Return the expected instructions of a call of each function, with its callees in the module."""
+    times: dict[str, float] = {}
+    for _, recursion in groupby(bodies.items(), lambda item: item[1].recursion):
+        found = {}
+        for name, (_, own, calls) in recursion:
+            found[name] = own + sum(
+                count * times.get(callee, _native.UNKNOWN_CALLEE) for callee, count in calls.items()
+            )
+        times |= found
+    return times
+
+
+def comparable(now: CallCosts, reference: CallCosts) -> dict[str, Body]:
+    """Return the bodies with times that can be compared with the reference's.
+
+    Frequencies of blocks are estimates. They change with the form of loops though the program does the same:
+    where two loops become one inside the other, code has four times the frequency. So a function that has the
+    callees of its reference is expected to call them as often. Its own time is divided by the growth of the
+    frequency of calls, the function's own among them; but it is at least that by LLVM's frequencies.
+    """
+
+    def beside(name: str, body: Body) -> Body:
+        before = reference.bodies.get(name)
+        if not before or body.calls.keys() != before.calls.keys():
+            return body
+        growth = (1 + sum(body.calls.values())) / (1 + sum(before.calls.values()))
+        known = name in now.own and reference.own.get(name)
+        by_llvm = before.own * now.own[name] / reference.own[name] if known else math.inf
+        own = min(body.own, max(body.own / growth, by_llvm))
+        return Body(body.recursion, own, before.calls)
+
+    return {name: beside(name, body) for name, body in now.bodies.items()}
 
 
 @dataclass(frozen=True)
