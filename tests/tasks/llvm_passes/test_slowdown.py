@@ -112,14 +112,16 @@ def test_calls_cost_what_their_callees_do() -> None:
         (300.0, 900.0, {"leaf": 14.0}, 300 + 4 * 10),
         (300.0, 50.0, {"leaf": 4.0}, 300 + 4 * 10),
         (90.0, 50.0, {"leaf": 0.0}, 90 + 4 * 10),
-        (300.0, 50.0, {"leaf": 14.0, "other": 1.0}, 300 + 14 * 10 + _native.UNKNOWN_CALLEE),
+        (300.0, 50.0, {"leaf": 14.0, "other": 3.0}, 100 + 14 / 3 * 10 + _native.UNKNOWN_CALLEE),
+        (90.0, 50.0, {"leaf": 2.0, "other": 3.0}, 90 + 2 * 10 + 3 * _native.UNKNOWN_CALLEE),
+        (300.0, 50.0, {"other": 14.0}, 300 + 14 * _native.UNKNOWN_CALLEE),
         (300.0, 50.0, {}, 300),
     ],
 )
 def test_calls_say_how_much_the_frequency_of_loops_has_grown(
     own: float, by_llvm: float, calls: dict[str, float], expected: float
 ) -> None:
-    leaf = ("leaf", 10.0, 10.0, {})
+    leaf: tuple[str, float, float, dict[str, float]] = ("leaf", 10.0, 10.0, {})
     reference = bodies_of(leaf, ("f", 100.0, 50.0, {"leaf": 4.0}))
     now = bodies_of(leaf, ("f", own, by_llvm, calls))
     assert slowdowns(now, reference) == {"leaf": 1, "f": pytest.approx(expected / 140)}

@@ -221,7 +221,7 @@ def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
         }
     if reference.counted:
         return {}  # nothing was executed
-    times = call_times(comparable(now, reference)) or now.of_call
+    times = call_times(comparable(now, reference)) or dict(now.of_call)
     return {
         name: max(times[name] / reference.of_call[name], lost.get(name, 0.0))
         for name in now.of_call

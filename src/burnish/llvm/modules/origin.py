@@ -86,23 +86,27 @@ def call_times(bodies: Mapping[str, Body]) -> dict[str, float]:
 
 
 def comparable(now: CallCosts, reference: CallCosts) -> dict[str, Body]:
-    """Return the bodies with times that can be compared with the reference's.
+    """Return the bodies with frequencies that can be compared with the reference's.
 
     Frequencies of blocks are estimates. They change with the form of loops though the program does the same:
     where two loops become one inside the other, code has four times the frequency. So a function that has the
-    callees of its reference is expected to call them as often. Its own time is divided by the growth of the
-    frequency of calls, the function's own among them; but it is at least that by LLVM's frequencies.
+    callees of its reference is expected to call them as often. If all calls are more frequent now, the own
+    time is less by this factor, but not less than LLVM's frequencies say. So are calls of further callees.
     """
 
     def beside(name: str, body: Body) -> Body:
         before = reference.bodies.get(name)
-        if not before or body.calls.keys() != before.calls.keys():
+        if not before or not before.calls.keys() <= body.calls.keys():
             return body
-        growth = (1 + sum(body.calls.values())) / (1 + sum(before.calls.values()))
+        # with the call of the function itself
+        growth = (1 + sum(body.calls[callee] for callee in before.calls)) / (1 + sum(before.calls.values()))
+        growth = max(1.0, growth)
         known = name in now.own and reference.own.get(name)
         by_llvm = before.own * now.own[name] / reference.own[name] if known else math.inf
         own = min(body.own, max(body.own / growth, by_llvm))
-        return Body(body.recursion, own, before.calls)
+        further = {callee: count / growth for callee, count in body.calls.items()}
+        is_equal = len(before.calls) == len(body.calls)
+        return Body(body.recursion, own, before.calls if is_equal else further)
 
     return {name: beside(name, body) for name, body in now.bodies.items()}
 
