@@ -15,7 +15,7 @@ from burnish.cc.foreign import (
 from burnish.cc.link.merging import Merged
 from burnish.cc.link.program_trials import ProgramTrials
 from burnish.cc.outcomes import Sizes
-from burnish.cc.requests import Attempt
+from burnish.cc.requests import Attempt, Request
 
 _RESERVED = "_"  # begins names of the compiler's library and of a C library's own parts
 
@@ -40,6 +40,14 @@ class ForeignProgramTrials(ProgramTrials):
         self.module = self.guard.step(lambda: in_gnus_place(module, names))
         self.refused, self.reasons = [], []
         return super().try_level()
+
+    def with_code(self, level: Attempt) -> Attempt:
+        """See ProgramTrials; `generate` separates the module first."""
+        return level
+
+    def try_variants(self, request: Request) -> bool:
+        """Leave variants: their code would not be that of a separated module."""
+        return False
 
     def generated(self) -> tuple[Attempt, bytes]:
         """See ProgramTrials."""

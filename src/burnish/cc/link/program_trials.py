@@ -11,7 +11,8 @@ from burnish.cc.link.merging import Merged, replaced
 from burnish.cc.linked import read_linked
 from burnish.cc.lock import UNITS, locked_trace
 from burnish.cc.outcomes import USED_UP, Outcome, Sizes, level_of_passes
-from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request
+from burnish.cc.repeating import split_code
+from burnish.cc.requests import DEFAULT_OBJECTIVE, VARIANTS_SHARE, Attempt, KeptReference, Request, Start
 from burnish.cc.trials import Trials
 from burnish.files import write_atomically
 
@@ -19,7 +20,9 @@ from burnish.files import write_atomically
 # not chosen, a search of passes finds nothing for a whole program, and a search of code has no joined result:
 # then it is a short search.
 TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 0.5
+TRIALS_OF_VARIANTS = 8.0  # at least; variants come first, and are all that a short time is for
 CODE_SHARE = 0.5  # of the time of a search
+FEW_UNITS = 4
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 
@@ -68,7 +71,10 @@ class ProgramTrials(Trials):
             if budget is None:
                 self.reasons.append(USED_UP)
             else:
-                passes, code = self.request(budget, level).divided()
+                request = self.request(budget, level)
+                if self.try_variants(request) and self.is_late(request, TRIALS_OF_VARIANTS):
+                    return
+                passes, code = request.divided()
                 if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
                     passes = self.try_functions(passes)
                 if not self.is_late(passes, TRIALS_OF_PASSES if code and self.best else 0.0):
@@ -113,11 +119,32 @@ class ProgramTrials(Trials):
 
         with self.trying():
             self.level = self.guard.step(by_level)
-            sizes = self.linked(self.level)
+            sizes = self.linked(self.with_code(self.level))
             self.own = object_of(self.programs[-1]).read_bytes()
             self.level_seconds = clock.now() - start
             return sizes
         return None
+
+    def with_code(self, level: Attempt) -> Attempt:
+        """Return the attempt with burnish's object, where clang's back end need not make it again.
+
+        Both back ends make the object of one unit for that. Few units take as long as the program.
+        """
+        units = sorted(self.merged.units, key=lambda unit: len(unit.bitcode))
+        if not level.emitted or len(units) < FEW_UNITS:
+            return level
+        module, job = units[len(units) // 2].bitcode, self.pattern.silenced()
+        clangs = self.build.workspace / "unit.o"
+        self.generate(module, clangs)
+
+        def own() -> bytes:
+            from burnish.cc.back_end import emit
+
+            return emit(module, job)
+
+        if self.guard.step(own) != clangs.read_bytes():
+            return level
+        return replace(level, code=level.emitted.code)
 
     def try_functions(self, request: Request) -> Request:
         """Try attributes of functions; return the request of a search, which begins with them if better."""
@@ -138,6 +165,29 @@ class ProgramTrials(Trials):
                 return replace(request, begin=found.trace)
         return request
 
+    def try_variants(self, request: Request) -> bool:
+        """Take the object with the best variant of each function; return False without a limit on time.
+
+        A part of the time is for that.
+        """
+        if not self.level or self.own is None or request.until is None or not request.code_share:
+            return False
+        left = request.seconds_left()
+        part = max(TRIALS_OF_VARIANTS * self.level_seconds, VARIANTS_SHARE * left)
+        request = replace(request, until=request.until - left + min(left, part))
+        known = self.own, self.level, self.level.bitcode
+        start = Start(self.module, self.pattern.command, self.finished, *known)
+        forked = request.forked()
+
+        def vary() -> Attempt:
+            from burnish.cc import variants
+
+            return variants.vary(start, forked)
+
+        with self.trying():
+            self.take(self._searched(vary))
+        return True
+
     def is_late(self, request: Request, trials: float) -> bool:
         """Return whether the time left is too short for this many compilations of the module."""
         if request.until is None:
@@ -147,10 +197,14 @@ class ProgramTrials(Trials):
     def generated(self) -> tuple[Attempt, bytes]:
         """See Trials; called only if an attempt is better than the linker's own program."""
         assert self.best and self.program
-        best = self.best
+        passes, decisions = split_code(self.best.trace)
+        best, code = replace(self.best, trace=passes, code=None), object_of(self.program)
+        if decisions:
+            code = self.build.workspace / "undecided.o"
+            self.generate(best.bitcode, code)
         if not best.calls and self.level and self.own is not None:
             best = replace(best, calls=self.level.calls)
-        return best, object_of(self.program).read_bytes()
+        return best, code.read_bytes()
 
     def take(self, attempt: Attempt) -> None:
         """See Trials."""
