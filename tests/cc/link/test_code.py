@@ -6,11 +6,15 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from burnish.cc.back_end import emit
 from burnish.cc.link.function_variants import by_level
+from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
+from burnish.cc.short_search import OUTLINER
 from burnish.llvm.modules.session import open_session
-from tests.cc.link.conftest import Builds
+from tests.cc.link.conftest import Builds, C
 from tests.cc.test_back_end import job_of
 from tests.sources import DATA, program
 
@@ -25,6 +29,26 @@ def test_functions_are_generated_otherwise_where_that_is_smaller(builds: Builds)
     assert BEGIN not in alone["trace"]
     assert BEGIN in linked["trace"]
     assert linked["loaded_bytes"] < linked["loaded_bytes_before"]
+    for words in ("work 1000", "7"):
+        assert builds.run("./program", *words.split()) == builds.run("./program.clang", *words.split())
+
+
+@pytest.mark.parametrize("sources", [("behave.c", "twice.c"), ("behave.c", *C[1:])], ids=["two", "four"])
+def test_variants_of_functions_are_all_that_a_short_time_is_for(
+    builds: Builds, sources: tuple[str, ...]
+) -> None:
+    """Of four units, one shows that clang's back end need not make the first object of the module."""
+    shutil.copy(DATA / "behave.c", builds.folder)
+    short = replace(builds, optimizer="fail", options=(*SEARCHED[:2], "--budget", "0.1s"))
+    linked = short.link("program", *short.objects(*sources))
+    assert linked["action"] == "optimized", linked["reason"]
+    assert linked["loaded_bytes"] < linked["loaded_bytes_before"]
+    actions = {text.rpartition(": ")[2] for text in linked["trace"]}
+    assert BEGIN in actions
+    assert actions.difference(["clang<Oz>", BEGIN]).issubset(
+        text for trace in variants_of("X86").of_functions for text in (*trace, OUTLINER)
+    )
+    assert any(actions >= {*trace} for trace in variants_of("X86").of_functions)
     for words in ("work 1000", "7"):
         assert builds.run("./program", *words.split()) == builds.run("./program.clang", *words.split())
 

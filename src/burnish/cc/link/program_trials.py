@@ -170,7 +170,7 @@ class ProgramTrials(Trials):
 
         A part of the time is for that.
         """
-        if not self.level or self.own is None or request.until is None or not request.code_share:
+        if not self.level or self.own is None or request.until is None or not request.begins_with_variants:
             return False
         left = request.seconds_left()
         part = max(TRIALS_OF_VARIANTS * self.level_seconds, VARIANTS_SHARE * left)
