@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Outcome, Sizes, sizes_of
 from burnish.cc.repeating import BEGIN, split_code
-from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Optimizer, Request, Start
+from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.cc.trials import Trials
 from burnish.core.trace import Trace, of_sites
 
@@ -46,15 +45,8 @@ class ObjectTrials(Trials):
         return replace(found, bitcode=bitcode, emitted=found.emitted if bitcode is found.bitcode else None)
 
     def try_variants(self, request: Request) -> bool:
-        """Take the attempt of a short search; return False if burnish's back end does not make the object."""
-        start, forked = self._start(), request.forked()
-
-        def vary() -> Attempt:
-            from burnish.cc import variants  # loads LLVM, so only in this process
-
-            return variants.vary(start, forked)
-
-        made = self._taken(lambda: self._searched(vary))
+        """See Trials."""
+        made = super().try_variants(request)
         self.makes_clangs = made and bool(self.best or self.level) and self.own is not None
         return made
 
@@ -76,19 +68,6 @@ class ObjectTrials(Trials):
         from burnish.cc import variants  # loads LLVM, so only in this process
 
         return variants.repeated(self._start(), request, trace, checks=checks)
-
-    def _start(self) -> Start:
-        known = self.own, self.level, self.level_bitcode
-        return Start(self.module, self.command, self.finished, *known)
-
-    def _taken(self, made: Callable[[], Attempt]) -> bool:
-        """Take an attempt; return False if code generation is left to clang."""
-        with self.trying():
-            try:
-                self.take(made())
-            except LeftToClang:
-                return False
-        return True
 
     def take(self, attempt: Attempt) -> None:
         """See Trials; an object that is larger than the best one so far is dropped."""

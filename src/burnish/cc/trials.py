@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from burnish.cc.isolation import Guard
 from burnish.cc.repeating import BEGIN, replayed, split_code
-from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Optimizer, Request
+from burnish.cc.requests import (
+    DEFAULT_OBJECTIVE,
+    Attempt,
+    KeptReference,
+    LeftToClang,
+    Optimizer,
+    Request,
+    Start,
+)
 from burnish.core.errors import BurnishError
 from burnish.core.trace import Trace
 
@@ -60,6 +68,17 @@ class Trials(ABC):
         if not isinstance(found, Attempt):
             raise TypeError(f"expected Attempt from the optimizer, got {type(found).__name__}")
         return found
+
+    def try_variants(self, request: Request) -> bool:
+        """Take the attempt of a short search; return False if burnish's back end does not make the object."""
+        start, forked = self._start(), request.forked()
+
+        def vary() -> Attempt:
+            from burnish.cc import variants  # loads LLVM, so only in this process
+
+            return variants.vary(start, forked)
+
+        return self._taken(lambda: self._searched(vary))
 
     def try_passes(self, request: Request) -> None:
         """Search for passes with the optimizer, and take the attempt that it returns."""
@@ -112,6 +131,19 @@ class Trials(ABC):
         policy = request.options.evict_policy
         known = (module.calls, policy, module.emitted)
         return Generated(module.bitcode, self.module, reference, self.command, self.own, *known)
+
+    def _start(self) -> Start:
+        known = self.own, self.level, self.level_bitcode
+        return Start(self.module, self.command, self.finished, *known)
+
+    def _taken(self, made: Callable[[], Attempt]) -> bool:
+        """Take an attempt; return False if code generation is left to clang."""
+        with self.trying():
+            try:
+                self.take(made())
+            except LeftToClang:
+                return False
+        return True
 
     @contextmanager
     def trying(self) -> Iterator[None]:

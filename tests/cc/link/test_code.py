@@ -10,8 +10,10 @@ import pytest
 
 from burnish.cc.back_end import emit
 from burnish.cc.link.function_variants import by_level
+from burnish.cc.link.program_trials import ProgramTrials
 from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
+from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request
 from burnish.cc.short_search import OUTLINER
 from burnish.llvm.modules.session import open_session
 from tests.cc.link.conftest import Builds, C
@@ -51,6 +53,24 @@ def test_variants_of_functions_are_all_that_a_short_time_is_for(
     assert any(actions >= {*trace} for trace in variants_of("X86").of_functions)
     for words in ("work 1000", "7"):
         assert builds.run("./program", *words.split()) == builds.run("./program.clang", *words.split())
+
+
+@pytest.mark.parametrize(("why", "tried"), [(LeftToClang, False), (KeptReference, True)])
+def test_attributes_are_tried_where_clang_makes_the_code(
+    monkeypatch: pytest.MonkeyPatch, why: type[KeptReference], tried: bool
+) -> None:
+    """A search of variants that is left to clang does not count as one, however little time is left."""
+    trials = ProgramTrials.__new__(ProgramTrials)
+    trials.module, trials.command, trials.level_bitcode = b"", (), None
+    trials.own, trials.level, trials.level_seconds, trials.reasons = b"", Attempt(b"", (), 0), 1.0, []
+
+    def searched(_: object) -> Attempt:
+        raise why("for this test")
+
+    monkeypatch.setattr(trials, "_searched", searched)
+    request = Request("program", "Oz")
+    assert trials.try_variants(replace(request, until=request.clock.now() + 2)) is tried
+    assert not trials.try_variants(request)  # without a limit on time
 
 
 def test_the_expected_run_time_of_the_levels_passes_is_known_from_them(tmp_path: Path) -> None:

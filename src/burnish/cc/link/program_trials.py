@@ -22,7 +22,7 @@ from burnish.files import write_atomically
 TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 0.5
 TRIALS_OF_VARIANTS = 8.0  # at least; variants come first, and are all that a short time is for
 CODE_SHARE = 0.5  # of the time of a search
-FEW_UNITS = 4
+FEW_UNITS = 4  # with fewer, one unit takes as long as much of the program
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 
@@ -128,7 +128,7 @@ class ProgramTrials(Trials):
     def with_code(self, level: Attempt) -> Attempt:
         """Return the attempt with burnish's object, where clang's back end need not make it again.
 
-        Both back ends make the object of one unit for that. Few units take as long as the program.
+        For that, both back ends make the object of one unit.
         """
         units = sorted(self.merged.units, key=lambda unit: len(unit.bitcode))
         if not level.emitted or len(units) < FEW_UNITS:
@@ -166,27 +166,15 @@ class ProgramTrials(Trials):
         return request
 
     def try_variants(self, request: Request) -> bool:
-        """Take the object with the best variant of each function; return False without a limit on time.
-
-        A part of the time is for that.
-        """
+        """See Trials; a part of the time is for that. Without a limit on time, return False."""
         if not self.level or self.own is None or request.until is None or not request.begins_with_variants:
             return False
         left = request.seconds_left()
         part = max(TRIALS_OF_VARIANTS * self.level_seconds, VARIANTS_SHARE * left)
-        request = replace(request, until=request.until - left + min(left, part))
-        known = self.own, self.level, self.level.bitcode
-        start = Start(self.module, self.pattern.command, self.finished, *known)
-        forked = request.forked()
+        return super().try_variants(replace(request, until=request.until - left + min(left, part)))
 
-        def vary() -> Attempt:
-            from burnish.cc import variants
-
-            return variants.vary(start, forked)
-
-        with self.trying():
-            self.take(self._searched(vary))
-        return True
+    def _start(self) -> Start:
+        return replace(super()._start(), level_bitcode=self.level.bitcode if self.level else None)
 
     def is_late(self, request: Request, trials: float) -> bool:
         """Return whether the time left is too short for this many compilations of the module."""
