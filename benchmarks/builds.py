@@ -2,11 +2,12 @@
 
     python benchmarks/builds.py [--projects lua,mawk,expat,bzip2] [--improve 20] [--out builds.jsonl]
 
-clang -Oz builds each project three times (the median of its processor time is the unit), then `burnish cc`
-with an empty memory: first; again, unchanged; with another comment in each header; with a changed function
-in each source; and unchanged once more, after `burnish improve` for --improve times clang's time. Sizes are
-loaded bytes of all objects, against clang's of the same sources. Times are processor times of all processes
-that a build starts, with the server of `burnish cc`, which ends with the build. One compiler runs at a time.
+`burnish cc` builds each project with an empty memory: first; again, unchanged; with another comment in each
+header; with a changed function in each source; and unchanged once more, after `burnish improve` for --improve
+times clang's time. clang -Oz builds it right before and after each of these builds: the unit is the mean of
+its two times. Sizes are loaded bytes of all objects, against clang's of the same sources. Times are processor
+times of all processes that a build starts, with the server of `burnish cc`, which ends with the build. One
+compiler runs at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import re
 import resource
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -38,7 +38,6 @@ from burnish.core.errors import UnknownName
 from burnish.llvm.toolchain import find_tool
 
 DEFAULT = "lua,mawk,expat,bzip2"
-TIMES = 3  # of clang
 BODY = re.compile(r"^\w[^;{}#]*\)\s*\{\n", re.MULTILINE)  # the head of a function with its brace
 CHANGED = "changed_by_benchmark"
 CHILD_SUBREAPER = 36  # orphans become children of this process: include/uapi/linux/prctl.h
@@ -108,7 +107,7 @@ def main() -> None:
 
 
 def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[str, Any]:
-    """Return the row of a project: clang's seconds, and for each build its size and time against clang's."""
+    """Return the row of a project: for each build, clang's size and seconds, and its own against these."""
     archives = Path(tempfile.gettempdir()) / "burnish-ships" / "archives"
     with tempfile.TemporaryDirectory(prefix="burnish-builds-") as scratch:
         folder = Path(scratch)
@@ -117,8 +116,6 @@ def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[st
         (folder / "objects").mkdir()
         building = Building(load_project(name, folder), folder / "objects", tables)
         clang = [str(find_tool("clang"))]
-        seconds = statistics.median(building.build(clang) for _ in range(TIMES))
-        size = building.bytes()
         log, memory = folder / "log.jsonl", folder / "memory"
         burnish = ["burnish-cc", "--report", str(log), "--remember", str(memory)]
         burnish += ["--budget", budget] if budget else []
@@ -126,42 +123,43 @@ def measured(name: str, *, tables: bool, improve: float, budget: str) -> dict[st
             "project": name,
             "tables": tables,
             "budget": budget,
-            "clang_seconds": seconds,
-            "clang": size,
         }
 
-        def by_burnish(build: str, reference: int, compiled: float) -> None:
+        def by_burnish(build: str) -> None:
             log.unlink(missing_ok=True)
-            taken = building.build(burnish)
+            before, reference = building.build(clang), building.bytes()
+            taken, size = building.build(burnish), building.bytes()
+            clang_seconds = (before + building.build(clang)) / 2
             records = [json.loads(line) for line in log.read_text().splitlines()]
             row[build] = {
-                "change": building.bytes() / reference - 1,
-                "time": taken / compiled,
+                "clang": reference,
+                "clang_seconds": clang_seconds,
+                "change": size / reference - 1,
+                "time": taken / clang_seconds,
                 "recalled": sum(record.get("recalled", False) for record in records),
                 "searched": sum(record["evaluations"] > 0 for record in records),
                 "evaluations": sum(record["evaluations"] for record in records),
             }
 
-        by_burnish("first", size, seconds)
-        by_burnish("again", size, seconds)
+        by_burnish("first")
+        by_burnish("again")
         comment(building.project.root)
-        by_burnish("comment", size, seconds)
+        by_burnish("comment")
         for source in building.sources():
             change(source, building, clang)
-        changed = building.build(clang)
-        changed_size = building.bytes()
-        by_burnish("changed", changed_size, changed)
+        by_burnish("changed")
+        seconds = improve * row["changed"]["clang_seconds"]
         line = [
             "burnish",
             "improve",
             "--jobs=1",
             "--nice=0",
-            f"--for={improve * changed:.1f}s",
+            f"--for={seconds:.1f}s",
             f"--remember={memory}",
         ]
         subprocess.run(line, cwd=building.folder, env=ENVIRONMENT, check=True, capture_output=True)
         end_orphans()  # before the next build counts them
-        by_burnish("improved", changed_size, changed)
+        by_burnish("improved")
     return row
 
 
@@ -201,11 +199,16 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         cells = (f"{100 * row[build]['change']:+.2f} % {row[build]['time']:.2f}x" for build in builds)
         console.print(f"{row['project']:12}" + "".join(f"{cell:>22}" for cell in cells))
-    total = sum(row["clang_seconds"] for row in rows)
     for build in builds:
-        size = sum(row["clang"] * row[build]["change"] for row in rows) / sum(row["clang"] for row in rows)
-        time = sum(row["clang_seconds"] * row[build]["time"] for row in rows) / total
+        size = _weighted([row[build] for row in rows], "change", "clang")
+        time = _weighted([row[build] for row in rows], "time", "clang_seconds")
         console.print(f"{build}: {100 * size:+.2f} % in total, {time:.2f} times clang's processor time")
+
+
+def _weighted(builds: Sequence[dict[str, Any]], name: str, weight: str) -> float:
+    return float(
+        sum(build[weight] * build[name] for build in builds) / sum(build[weight] for build in builds)
+    )
 
 
 if __name__ == "__main__":

@@ -179,6 +179,7 @@ void bind_codegen(nb::module_ &m) {
       .def_rw("function_sections", &BackEnd::function_sections)
       .def_rw("data_sections", &BackEnd::data_sections)
       .def_rw("unique_section_names", &BackEnd::unique_section_names)
+      .def_rw("zeros_in_bss", &BackEnd::zeros_in_bss)
       .def_rw("address_significance", &BackEnd::address_significance)
       .def_rw("call_site_info", &BackEnd::call_site_info)
       .def_rw("debugger", &BackEnd::debugger)

@@ -44,6 +44,7 @@ TargetOptions target_options(const BackEnd &back_end, const Triple &triple) {
   options.FunctionSections = back_end.function_sections;
   options.DataSections = back_end.data_sections;
   options.UniqueSectionNames = back_end.unique_section_names;
+  options.NoZerosInBSS = !back_end.zeros_in_bss;
   options.EmitAddrsig = back_end.address_significance && (triple.isOSBinFormatELF() || triple.isOSBinFormatCOFF());
   options.EmitCallSiteInfo = back_end.call_site_info;
   options.MCOptions.AsmVerbose = back_end.assembly; // comments name the functions, on every target

@@ -17,6 +17,7 @@ struct BackEnd {
   bool function_sections = false;
   bool data_sections = false;
   bool unique_section_names = true;
+  bool zeros_in_bss = true;         // initialised data that is zero takes no bytes of the file
   bool address_significance = true; // the table by which linkers fold equal code
   bool call_site_info = false;      // for debuggers, with debug information only
   std::string debugger;             // "gdb", "lldb", "sce", "dbx" or ""

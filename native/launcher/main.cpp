@@ -199,7 +199,7 @@ Words worthwhile_program(const Command &command, const Words &ran, const Stamps 
 // clang's object, too: then clang runs.
 std::optional<int> direct(const Tools &tools, const Command &command, const Words &arguments) {
   bool simple = command.sources.size() == 1 && !is_assembly(command.sources[0]) && !command.links && for_size(command);
-  bool others = !command.gnu.empty() || !tools.other.empty() || command.uses_profile || command.whole_program;
+  bool others = !command.gnu.empty() || !tools.other.empty() || command.uses_profile;
   if (!simple || others || command.alone || !command.remembers)
     return {};
   auto code = served(tools.folder, words_of(tools, command, {"--direct"}, arguments), DECLINED);

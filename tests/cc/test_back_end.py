@@ -20,6 +20,7 @@ OPTIONS = {
     "lines": "-Os -g1",
     "lldb": "-O1 -glldb -ffunction-sections",
     "at-one-address": "-Oz -fno-pic -fno-pie -mcmodel=medium",
+    "zeros": "-Os -fno-zero-initialized-in-bss",
     "fast": "-fPIC -O3 -march=haswell -ffast-math -fno-plt",
     "no-tables": "-Oz -fno-asynchronous-unwind-tables -fno-addrsig -fno-omit-frame-pointer",
     "unoptimized": "-O0 -g",

@@ -33,6 +33,7 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
     back_end.function_sections = "-ffunction-sections" in given
     back_end.data_sections = "-fdata-sections" in given
     back_end.unique_section_names = "-fno-unique-section-names" not in given
+    back_end.zeros_in_bss = "-fno-zero-initialized-in-bss" not in given
     back_end.address_significance = "-faddrsig" in given
 
     def last(option: str) -> str:

@@ -22,7 +22,7 @@ from burnish.cc.isolation import LONGEST_SECONDS, Guard, load_or_leave
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import memory_in
 from burnish.cc.known_plans import known_plan
-from burnish.cc.object_kind import kind_key, plain_command
+from burnish.cc.object_kind import kind_key, plain_command, was_compared
 from burnish.cc.outcomes import Build, Outcome, level_of_passes
 from burnish.cc.recalling import DEPENDENCIES, Recollection, remembers
 from burnish.cc.requests import Compiled, KeptReference, Optimizer, Request
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 DECLINED = 100  # exit code: clang is to run; as in native/launcher/main.cpp
 
 # The processor time of clang for a file, in units of the time in which its front end and burnish's back end
-# make the object: this one also computes the costs that limits need.
-CLANG = 0.85
+# make the object: this one also computes the costs that limits need, and its process takes longer to start.
+CLANG, STARTED_SECONDS = 0.85, 0.012
 
 # Variables with which clang does more than its arguments say.
 _VARIABLES = frozenset({*processes.NOISY, "CCC_OVERRIDE_OPTIONS", "CC_PRINT_OPTIONS", "CC_LOG_DIAGNOSTICS"})
@@ -59,8 +59,10 @@ class Direct:
     optimizer: Optimizer
     workspace: Path
 
-    def run(self) -> tuple[Outcome, Path, str] | None:
+    def run(self) -> tuple[Outcome | None, Path, str] | None:
         """Make the object; return its outcome, its path and the compiler. None: clang is to run the command.
+
+        The unit of a whole program has no outcome: the link has.
 
         Raises:
             KeptReference, InputError, OSError: as None.
@@ -81,17 +83,22 @@ class Direct:
         (job,) = plan.jobs
         if not job.compiles or not _is_plain(job.output_path) or self._build(plan).refusal(job):
             return None
-        if not memory.knows_kind(kind_key(plain.kind, job, plan.compiler)):
+        kind = plain.kind, job, plan.compiler
+        if not (was_compared(*kind) or memory.knows_kind(kind_key(*kind))):
             return None
         code, warnings = processes.run_and_read(self._front_end(job).command)
         if code or (warnings and sys.stderr.isatty()):  # clang asks the terminal for colours and its width
             return None
         module = (self.workspace / "front.bc").read_bytes()
-        front_end = PROCESSORS.now() - start
-        outcome, content = self._recalled(plan, job, module) or self._made(plan, job, module, front_end)
+        front_end, outcome = PROCESSORS.now() - start, None
+        if options.whole_program:
+            content = self._unit(job, module, front_end, start)
+        else:
+            outcome, content = self._recalled(plan, job, module) or self._made(plan, job, module, front_end)
+            outcome = replace(outcome, seconds=PROCESSORS.now() - start)
         write_atomically(job.output_path, content)
         sys.stderr.write(warnings)
-        return replace(outcome, seconds=PROCESSORS.now() - start), job.output_path, plan.compiler
+        return outcome, job.output_path, plan.compiler
 
     def _front_end(self, job: ClangJob) -> ClangJob:
         """Return the front end's job, which also writes a rule with the files that it reads."""
@@ -124,11 +131,22 @@ class Direct:
         trace = last.previous() if last else ()
         guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
         own, taken = guard.step(lambda: _own(module, job, trace, guard, self.optimizer))
-        build = self._build(plan, CLANG * (front_end + taken), ended)
+        build = self._build(plan, _clang_seconds(front_end + taken), ended)
         outcome = improve_own(build, job, own, self.workspace)
         if outcome.is_too_small and (recollection := Recollection.of(build, job, self._dependencies)):
             recollection.keep(outcome, module, own.code)
         return outcome, outcome.better.read_bytes() if outcome.better else own.code
+
+    def _unit(self, job: ClangJob, module: bytes, front_end: float, start: float) -> bytes:
+        """Return clang's object with the unit of a whole program; the command has begun at `start`."""
+        from burnish.cc.link.units import with_unit
+
+        load_or_leave()
+        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
+        own, taken = guard.step(lambda: _own(module, job, (), guard, self.optimizer))
+        clang_seconds = _clang_seconds(front_end + taken)
+        spent = max(0.0, PROCESSORS.now() - start - clang_seconds)
+        return with_unit(own.code, module, job, clang_seconds, spent)
 
     def _build(self, plan: ClangJobs, seconds: float = 0.0, ended: float = 0.0) -> Build:
         compiled = Compiled(seconds, ended, frozenset())
@@ -162,6 +180,10 @@ def _own(module: bytes, job: ClangJob, trace: Trace, guard: Guard, optimizer: Op
         with suppress(KeptReference, BurnishError):
             own = replace(own, repeated=trials.repeated(trace, request, checks=False))
     return own, taken
+
+
+def _clang_seconds(taken: float) -> float:
+    return max(0.0, CLANG * taken - STARTED_SECONDS)
 
 
 def _is_plain(output: Path) -> bool:

@@ -64,6 +64,10 @@ class FileBudget:
             return None
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds
 
+    def spare_seconds(self, clang_seconds: float) -> float:
+        """Return the seconds after that for a search that makes the object itself; 0 without a multiple."""
+        return SPARE * clang_seconds if self.multiple else 0.0
+
     def code_share(self, clang_seconds: float) -> float:
         """Return the share for code generation; 0 for budgets in which passes alone gain more."""
         if self.remembered:
@@ -91,7 +95,7 @@ class FileBudget:
 
 
 CODE_GENERATION = 0.4  # of clang's time: to make the better object after the search
-SPARE = 0.12  # of this, where the search makes the object: the rest is for the launcher and the fork server
+SPARE = 0.3  # of this, where the search makes the object: the rest is for the launcher and the memory
 # Code generation pays beside passes if there is time for four trials of every function and for the joined
 # result: three times clang's own time.
 CODE_SHARE = 0.3  # of longer budgets

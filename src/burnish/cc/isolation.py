@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 import pickle
 import select
@@ -12,10 +13,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from burnish.cc import processes
 from burnish.cc.requests import KeptReference
@@ -87,56 +88,123 @@ class Guard:
         processes.run_quietly(command, self.step_seconds)
 
     def step(self, call: Callable[[], T]) -> T:
-        """Return the result of a step; see guarded."""
+        """Return the result of a step; see Running."""
         return guarded(call, self.step_seconds, self.workspace)
 
     def search(self, call: Callable[[], T]) -> T:
-        """Return the result of a search; see guarded."""
+        """Return the result of a search; see Running."""
         return guarded(call, self.search_seconds, self.workspace)
+
+    def steps(self, calls: Iterable[Callable[[], T]], most: int) -> Iterator[T | KeptReference]:
+        """Yield the results of steps, several at a time; see several."""
+        return several(calls, most, self.step_seconds, self.workspace)
 
 
 def guarded(call: Callable[[], T], deadline_seconds: float, workspace: Path) -> T:
-    """Return the result of a call in a forked child with its own process group.
-
-    The child's temporary files go to the workspace. All processes of the group are killed when the child
-    has answered, at the deadline, and when this process ends.
+    """Return the result of a call in a forked child; see Running.
 
     Raises:
-        KeptReference: the call raised any error, its process died, or the deadline passed.
+        KeptReference: see Running.answer.
     """
-    answers, answer = os.pipe()
-    lifeline, held = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(answers)
-        os.close(held)
-        _answer(call, answer, lifeline, workspace)
-    os.close(answer)
-    os.close(lifeline)
-    with contextlib.suppress(OSError):
-        os.setpgid(child, child)  # the child does this, too, because either may run first
-    try:
-        message = _read(answers, time.monotonic() + deadline_seconds)
-        if message is None:
-            raise KeptReference(f"the optimizer did not answer within {deadline_seconds:.0f} s")
-    finally:
-        os.close(answers)
-        os.close(held)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    if not message:
-        how = (
-            f"signal {signal.Signals(os.WTERMSIG(status)).name}"
-            if os.WIFSIGNALED(status)
-            else f"exit code {os.WEXITSTATUS(status)}"
-        )
-        raise KeptReference(f"the optimizer died: {how}")
-    result: T
-    why, result = pickle.loads(message)
-    if why:
-        raise why
-    return result
+    with Running(call, deadline_seconds, workspace) as running:
+        return running.answer()
+
+
+def several(
+    calls: Iterable[Callable[[], T]], most: int, deadline_seconds: float, workspace: Path
+) -> Iterator[T | KeptReference]:
+    """Yield the results of calls in forked children as they end, or why a call has none.
+
+    At most `most` children run at a time; a call is taken from the iterable when its child can begin.
+    """
+    to_come = iter(calls)
+    with contextlib.ExitStack() as ended_here:
+        running: list[Running[T]] = []
+        while True:
+            for call in itertools.islice(to_come, most - len(running)):
+                running.append(ended_here.enter_context(Running(call, deadline_seconds, workspace)))
+            if not running:
+                return
+            ready, _, _ = select.select(running, (), (), running[0].seconds_left())
+            running.remove(first := ready[0] if ready else running[0])
+            try:
+                result: T | KeptReference = first.answer()
+            except KeptReference as why:
+                result = why
+            yield result
+
+
+class Running(Generic[T]):
+    """A call in a forked child with its own process group; it ends with the block.
+
+    The child's temporary files go to the workspace. All processes of the group are killed when the child has
+    answered, at the end of the block, and when this process ends.
+    """
+
+    def __init__(self, call: Callable[[], T], deadline_seconds: float, workspace: Path) -> None:
+        self._deadline_seconds = deadline_seconds
+        self._end = time.monotonic() + deadline_seconds
+        self._answers, answer = os.pipe()
+        lifeline, self._held = os.pipe()
+        self._child = os.fork()
+        if not self._child:
+            os.close(self._answers)
+            os.close(self._held)
+            _answer(call, answer, lifeline, workspace)
+        os.close(answer)
+        os.close(lifeline)
+        self._status: int | None = None  # as waitpid returns it; None: it has not been waited for
+        with contextlib.suppress(OSError):
+            os.setpgid(self._child, self._child)  # the child does this, too, because either may run first
+
+    def fileno(self) -> int:
+        """Return the file that can be read when the child answers or ends, for select."""
+        return self._answers
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline."""
+        return max(0.0, self._end - time.monotonic())
+
+    def answer(self) -> T:
+        """Wait for the result.
+
+        Raises:
+            KeptReference: the call raised any error, its process died, or the deadline passed.
+        """
+        try:
+            message = _read(self._answers, self._end)
+            if message is None:
+                raise KeptReference(f"the optimizer did not answer within {self._deadline_seconds:.0f} s")
+        finally:
+            status = self._killed()
+        if not message:
+            how = (
+                f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+                if os.WIFSIGNALED(status)
+                else f"exit code {os.WEXITSTATUS(status)}"
+            )
+            raise KeptReference(f"the optimizer died: {how}")
+        result: T
+        why, result = pickle.loads(message)
+        if why:
+            raise why
+        return result
+
+    def _killed(self) -> int:
+        """End the child, and return its status as waitpid does."""
+        if self._status is None:
+            os.close(self._answers)
+            os.close(self._held)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child, signal.SIGKILL)
+            _, self._status = os.waitpid(self._child, 0)
+        return self._status
+
+    def __enter__(self) -> Running[T]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._killed()
 
 
 def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path) -> NoReturn:

@@ -1,7 +1,7 @@
 """Kinds of objects: the options of a command that reach the back end, without its files and definitions.
 
-Burnish's back end makes clang's objects of one kind, or it does not; the memory knows the kinds for which a
-search has compared both. See burnish.cc.direct.
+Burnish's back end makes clang's objects of one kind, or it does not. Tests have compared both for the usual
+options; the memory knows further kinds for which a search has compared them. See burnish.cc.direct.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from typing import NamedTuple
 from burnish import __version__
 from burnish.cc.command_key import digest
 from burnish.cc.jobs import ClangJob
+from burnish.cc.refusals import SIZE_LEVELS
+
+# The compiler, the languages and all words but these with which tests have compared the objects.
+COMPARED, COMPARED_LANGUAGES = "clang 23.1.4", frozenset({"c", "c++"})
+_UNCOMPARED = re.compile(r"-m(?!64$|(arch|tune)=|no-red-zone$|sse[\w.]*$|avx[\w.]*$|cmodel=small$).*")
 
 # Patterns of whole words. The first ones have their value in the next word.
 _WITH_VALUE = re.compile(r"-[IDUo]|-isystem|-iquote|-idirafter|-include|-imacros|-M[FTQ]")
@@ -55,6 +60,17 @@ def plain_command(arguments: Sequence[str]) -> PlainCommand | None:
         elif not _OF_FRONT_END.fullmatch(word):
             return None
     return PlainCommand(tuple(kind), tuple(inputs))
+
+
+def was_compared(kind: tuple[str, ...], job: ClangJob, compiler: str) -> bool:
+    """Return whether tests have shown that burnish's back end makes the compiler's objects of a kind."""
+    return (
+        compiler == COMPARED
+        and (job.value("-triple") or "").startswith("x86_64-")
+        and job.language in COMPARED_LANGUAGES
+        and job.level in SIZE_LEVELS
+        and not any(map(_UNCOMPARED.fullmatch, kind))
+    )
 
 
 def kind_key(kind: tuple[str, ...], job: ClangJob, compiler: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.cc import shares
 from burnish.cc.build_log import Action, Record
 from burnish.cc.command_key import Key
-from burnish.cc.file_budget import SPARE, FileBudget
+from burnish.cc.file_budget import FileBudget
 from burnish.cc.isolation import LEAST_STEP_SECONDS, LOAD, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.linked import Linked
@@ -197,7 +197,7 @@ class Build:
             self.options,
             seconds=budget.seconds,
             until=budget.until(clang_seconds, began),
-            spare_seconds=SPARE * clang_seconds if budget.multiple else 0.0,
+            spare_seconds=budget.spare_seconds(clang_seconds),
             evaluations=budget.evaluations,
             code_share=budget.code_share(clang_seconds) if self.options.searches_code else 0.0,
             short_code=budget.is_short(clang_seconds),

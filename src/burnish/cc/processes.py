@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -16,6 +18,7 @@ from burnish.cc.requests import KeptReference
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE_SECONDS = 5.0  # for a child to end after a signal
+LOOKS, LOOK_SECONDS = 5, 0.002  # for idle processors: other processes run for a moment now and then
 
 # Variables that make clang write more files than its arguments name.
 NOISY = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
@@ -96,6 +99,16 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
         lines = os.fsdecode(errors).splitlines()
         said = next((line for line in lines if "error:" in line), lines[0] if lines else "without a word")
         raise KeptReference(f"{_name(command)} failed with code {process.returncode}: {said}")
+
+
+def idle_processors() -> int:
+    """Return the number of processors for this process now: its own, and those on which nothing else runs."""
+    ours, fewest = len(os.sched_getaffinity(0)), math.inf
+    for _ in range(LOOKS):
+        running = Path("/proc/loadavg").read_text().split()[3]  # "1/123", with this process: proc(5)
+        fewest = min(fewest, int(running.partition("/")[0]))
+        time.sleep(LOOK_SECONDS)
+    return max(1, ours - max(0, int(fewest) - 1))
 
 
 def stamp(path: Path) -> tuple[int, int] | None:

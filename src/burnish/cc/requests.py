@@ -13,6 +13,7 @@ from burnish.core.clock import PROCESSORS, Clock
 from burnish.files import default_cache
 
 if TYPE_CHECKING:
+    from burnish.cc.isolation import Guard
     from burnish.llvm.modules.origin import CallCosts
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
@@ -94,6 +95,7 @@ class Request:
     code_share: float = CODE_SHARE  # part of the budget for code generation; 0: passes only
     short_code: bool = False  # few code generations of the module instead of a search
     level_bitcode: bytes | None = field(default=None, repr=False)  # after the level's own passes, if known
+    processes: int = 1  # trials of a short search at the same time
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's result
     begin: tuple[str, ...] = ()  # the search's first trace, if any
     clock: Clock = PROCESSORS
@@ -198,6 +200,7 @@ class Start:
     own: bytes | None = field(default=None, repr=False)  # the object after the level's passes
     level: Attempt | None = field(default=None, repr=False)  # the module after them, with its object
     level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finished`
+    guard: Guard | None = None  # of trials in other processes
 
 
 # Takes the front end's bitcode, before any pass; may raise KeptReference.

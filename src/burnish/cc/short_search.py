@@ -11,17 +11,21 @@ generations. Here the first one may, so this is for budgets that allow no more t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import insort
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
+from burnish.cc.requests import KeptReference
 from burnish.core.errors import CompilerCrash
 from burnish.core.objective import parse_objective
 from burnish.core.session import Session
 from burnish.core.staged import StagedSession
 from burnish.core.trace import Trace, entries_by_stage, of_sites
 from burnish.core.walk import reached, replay_legal
+from burnish.llvm.modules.origin import CallCosts
 from burnish.search.choosing import cheapest_within
 from burnish.tasks.llvm_codegen.session import CodegenSession
 
@@ -45,6 +49,12 @@ def code_of(session: Session) -> CodegenSession:
     return code
 
 
+def one_after_another(trials: Iterable[Trial]) -> Iterator[Tried | KeptReference]:
+    """Make trials in this process."""
+    for trial in trials:
+        yield trial()
+
+
 def short_search(
     session: Session,
     objective: str,
@@ -52,6 +62,8 @@ def short_search(
     seconds_left: Callable[[], float],
     least: int = 1,
     remembered: Sequence[Trace] = (),
+    make: Make = one_after_another,
+    expected_seconds: float = 0.0,
 ) -> ShortSearch:
     """Try variants at all functions, then the smallest variant of each function in one object.
 
@@ -59,32 +71,74 @@ def short_search(
     time is left; further ones while there is time for them and for the joined object. A function keeps its
     code if a variant makes it slower than the objective's limit allows. The traces in `remembered` are tried
     first: those of sites as one object each, others as variants, too.
+
+    Args:
+        make: Makes the trials, in any order; it takes each one only when it can begin.
+        expected_seconds: Of the processor, for a trial; 0: not known before one has ended.
     """
     search = _Search(session, objective)
-    crashes = 0
+    trials = _Trials(search, seconds_left, least + len(remembered), expected_seconds)
     try:
-        for trace in remembered:
-            if of_sites(trace):
-                search.try_whole(trace)
-            else:
-                search.try_variant(trace)
-        _try_variants(search, variants, seconds_left, least)
+        for tried in make(trials.begun((*remembered, *variants))):
+            trials.end(tried)
         search.join()
+        return ShortSearch(search.best_session(), search.cost, search.evaluations, search.crashes)
     except CompilerCrash:
-        crashes = 1
-    return ShortSearch(search.best, search.cost, search.evaluations, crashes)
+        return ShortSearch(search.best_session(), search.cost, search.evaluations, search.crashes + 1)
 
 
-def _try_variants(
-    search: _Search, variants: Iterable[Trace], seconds_left: Callable[[], float], least: int
-) -> None:
-    took = 0.0
-    for one in variants:
-        before = seconds_left()
-        if len(search.variants) >= least and before < 2 * took:
-            break
-        search.try_variant(one)
-        took = before - seconds_left() if math.isfinite(before) else 0.0
+@dataclass(frozen=True)
+class Tried:
+    """A code generation after one trace, and what it changes at each function."""
+
+    trace: Trace
+    number: int  # in the order of trials
+    cost: float
+    # changes at the functions that are fast enough: of the minimised objective, of code and read-only data
+    saves: Mapping[str, float] = field(repr=False)
+    grows: Mapping[str, float] = field(repr=False)
+    is_fast: bool  # all functions are fast enough
+    code: bytes = field(repr=False)
+    calls: CallCosts = field(repr=False)
+    state: Session | None = field(default=None, repr=False, compare=False)  # None: another process has it
+    seconds: float = field(default=0.0, compare=False)  # 0: they are not limited
+
+
+Trial = Callable[[], Tried]
+Make = Callable[[Iterable[Trial]], Iterator[Tried | KeptReference]]  # see short_search
+
+
+class _Trials:
+    """Trials that begin while there is time for them and for the joined object."""
+
+    def __init__(
+        self, search: _Search, seconds_left: Callable[[], float], least: int, expected_seconds: float
+    ) -> None:
+        self.search, self.seconds_left = search, seconds_left
+        self.least, self.expected_seconds = least, expected_seconds
+        self.running = 0
+
+    def begun(self, traces: Iterable[Trace]) -> Iterator[Trial]:
+        """Yield one trial for each trace."""
+        for number, trace in enumerate(traces):
+            if number >= self.least and self.seconds_left() < (2 + self.running) * self.expected_seconds:
+                return
+            self.running += 1
+            yield partial(self._timed, trace, number)
+
+    def _timed(self, trace: Trace, number: int) -> Tried:
+        before = self.seconds_left()
+        tried = self.search.tried(trace, number)
+        return replace(tried, seconds=before - self.seconds_left()) if math.isfinite(before) else tried
+
+    def end(self, trial: Tried | KeptReference) -> None:
+        """Take the result of a trial."""
+        self.running -= 1
+        if isinstance(trial, Tried):
+            self.expected_seconds = trial.seconds
+            self.search.take(trial)
+        else:
+            self.search.crashes += 1
 
 
 class _Search:
@@ -98,22 +152,48 @@ class _Search:
         self.slowest = limits.get("slowdown", math.inf)
         self.largest = limits.get("code-growth", math.inf)
         self.sites = self.code.sites()
-        self.variants: list[tuple[Trace, CodegenSession]] = []
-        self.best, self.cost = session, session.measure(objective)
-        self.evaluations = 0
+        self.variants: list[Tried] = []  # in the order of trials
+        self.best: Session | Tried = session
+        self.cost = session.measure(objective)
+        self.evaluations = self.crashes = 0
 
-    def try_variant(self, variant: Trace) -> None:
-        """Compile with the same variant at all functions."""
-        self.variants.append((variant, self.try_whole(variant, if_fast=True)))
+    def tried(self, trace: Trace, number: int) -> Tried:
+        """Compile after a trace; entries that are illegal here are skipped."""
+        state = self.session.fork()
+        replay_legal(state, trace)
+        cost, code = state.measure(self.objective), code_of(state)
+        slow = {name for name in self.sites if not self._is_fast(name, code)}
+        saves, grows = (self._changes(limit, code, slow) for limit in (self.unlimited, "code-growth"))
+        made = code.generation()
+        return Tried(trace, number, cost, saves, grows, not slow, made.code, made.call_costs, state)
 
-    def try_whole(self, trace: Trace, *, if_fast: bool = False) -> CodegenSession:
-        """Compile after a trace; entries that are illegal here are skipped.
+    def take(self, tried: Tried) -> None:
+        """Keep a trial: as a variant of each function, unless it differs by function, and if it is the best.
 
-        With `if_fast`, the result is the best only if no function is too slow.
+        A variant of all functions is the best only if no function is too slow.
         """
-        one = self.session.fork()
-        replay_legal(one, trace)
-        return self._measured(one, if_fast=if_fast)
+        self.evaluations += 1
+        varies = not of_sites(tried.trace)
+        if varies:
+            insort(self.variants, replace(tried, state=None), key=lambda one: one.number)
+        if tried.cost < self.cost and (tried.is_fast or not varies):
+            self.best, self.cost = tried, tried.cost
+
+    def best_session(self) -> Session:
+        """Return the session in the best state."""
+        if not isinstance(self.best, Tried):
+            return self.best
+        if self.best.state:
+            return self.best.state
+        state = self.session.fork()
+        replay_legal(state, self.best.trace)
+        code_of(state).know(self.best.code, self.best.calls)
+        return state
+
+    def _changes(self, objective: str, code: CodegenSession, without: Container[str]) -> dict[str, float]:
+        before, after = (one.site_costs(objective) for one in (self.code, code))
+        known = [name for name in self.sites if name in before and name in after and name not in without]
+        return {name: after[name] - before[name] for name in known}
 
     def join(self) -> None:
         """Compile with the smallest variant of each function that is fast enough, within the room for code.
@@ -147,10 +227,8 @@ class _Search:
 
     def _growth(self, chosen: Mapping[str, Trace]) -> float:
         """Return the bytes by which the code and read-only data of functions grow by their variants."""
-        before, codes = self.code.site_costs("code-growth"), dict(self.variants)
-        return sum(
-            codes[trace].site_costs("code-growth")[name] - before[name] for name, trace in chosen.items()
-        )
+        grows = {one.trace: one.grows for one in self.variants}
+        return sum(grows[trace][name] for name, trace in chosen.items())
 
     def _constant_bytes(self) -> int:
         return max(1, self.code.opened.reference_sizes().constant)
@@ -171,12 +249,12 @@ class _Search:
             reached(self.session, entries_by_stage(self._begin(), chosen), skip_illegal=True)
         )
 
-    def _measured(self, state: Session, *, if_fast: bool = False) -> CodegenSession:
-        cost, code = state.measure(self.objective), code_of(state)
+    def _measured(self, state: Session) -> CodegenSession:
+        cost = state.measure(self.objective)
         self.evaluations += 1
-        if cost < self.cost and not (if_fast and any(not self._is_fast(name, code) for name in self.sites)):
+        if cost < self.cost:
             self.best, self.cost = state, cost
-        return code
+        return code_of(state)
 
     def _chosen(self, room: float, without: Container[str] = ()) -> dict[str, Trace]:
         """Return the best variant of each function that has one smaller than its code now.
@@ -185,21 +263,14 @@ class _Search:
         """
         if not (self.variants and self.sites):
             return {}
-        limits = self.unlimited, "code-growth"
-        now = [self.code.site_costs(limit) for limit in limits]
         change = np.zeros((2, len(self.sites), len(self.variants)))
-        for column, (_, code) in enumerate(self.variants):
-            costs = [code.site_costs(limit) for limit in limits]
+        for column, one in enumerate(self.variants):
             for row, name in enumerate(self.sites):
-                if name in without or not all(name in known for known in (*now, *costs)):
-                    continue
-                if not self._is_fast(name, code):
-                    continue
-                for kind, (before, after) in enumerate(zip(now, costs, strict=True)):
-                    change[kind, row, column] = after[name] - before[name]
+                if name in one.saves and name in one.grows and name not in without:
+                    change[:, row, column] = one.saves[name], one.grows[name]
         numbers = cheapest_within(change[0], change[1], room)
         return {
-            name: self.variants[number][0]
+            name: self.variants[number].trace
             for name, number in zip(self.sites, numbers, strict=True)
             if number >= 0
         }

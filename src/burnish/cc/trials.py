@@ -134,7 +134,7 @@ class Trials(ABC):
 
     def _start(self) -> Start:
         known = self.own, self.level, self.level_bitcode
-        return Start(self.module, self.command, self.finished, *known)
+        return Start(self.module, self.command, self.finished, *known, self.guard)
 
     def _taken(self, made: Callable[[], Attempt]) -> bool:
         """Take an attempt; return False if code generation is left to clang."""

@@ -6,8 +6,9 @@ The level's own passes run once; each variant costs the compilation behind them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 
 from burnish import _native
@@ -18,7 +19,7 @@ from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.searching import MOST, NOTHING, keep, objective_of
-from burnish.cc.short_search import code_of, short_search
+from burnish.cc.short_search import Make, Trial, Tried, code_of, one_after_another, short_search
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, StagedSession
@@ -36,7 +37,8 @@ from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
-LEAST_FOR_PROGRAMS = 5.0  # time for traces of the program and variants, in units of one code generation
+# Time for traces of the program and variants, in units of a code generation; other processes wait meanwhile.
+LEAST_FOR_PROGRAMS = 5.0
 LEFT_FOR_FUNCTIONS = 8.0  # time for variants of functions, in units of the last trial of a whole program
 
 
@@ -64,13 +66,23 @@ def vary(start: Start, request: Request) -> Attempt:
     known = variants_of(machine_of(first.module.triple))
     # The few trials that a large file has time for save more as variants of its functions.
     made = start.level and start.level.emitted
-    few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds
+    few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds * request.processes
     whole = () if request.remembered or remembered or few else known.of_programs
     variants = () if request.remembered else known.of_functions
     session, tried = _begun(front, level, whole, objective, request)
     if request.evaluations is not None:
         variants = variants[: max(1, request.evaluations - tried - 1)]  # one is for the joined object
-    found = short_search(session, objective, variants, request.seconds_left, least_tried(request), remembered)
+    expected = start.level.emitted.seconds if start.level and start.level.emitted else 0.0
+    found = short_search(
+        session,
+        objective,
+        variants,
+        request.seconds_left,
+        least_tried(request),
+        remembered,
+        _at_once(start, request),
+        expected,
+    )
     evaluations = 0 if request.remembered else tried + found.evaluations  # results of earlier searches
     counts, calls = (evaluations, found.crashes), stock.call_costs
     if found.session is level:
@@ -83,6 +95,22 @@ def vary(start: Start, request: Request) -> Attempt:
         keep(memory, trace, found.cost)
     bitcode = code.opened.module.bitcode()
     return Attempt(bitcode, trace, evaluations, calls, found.crashes, code=code.object_code())
+
+
+def _at_once(start: Start, request: Request) -> Make:
+    """Return the way in which trials are made: in this process, or in several at the same time."""
+    guard, most = start.guard, request.processes
+    if guard is None or most < 2:
+        return one_after_another
+
+    def make(trials: Iterable[Trial]) -> Iterator[Tried | KeptReference]:
+        return guard.steps((partial(_without_state, trial) for trial in trials), most)
+
+    return make
+
+
+def _without_state(trial: Trial) -> Tried:
+    return replace(trial(), state=None)
 
 
 def repeated(start: Start, request: Request, trace: Trace, *, checks: bool) -> Attempt:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cc.back_end import emit
+from burnish.cc.isolation import Guard
 from burnish.cc.link.function_variants import by_level
 from burnish.cc.link.program_trials import ProgramTrials
 from burnish.cc.prior_variants import variants_of
@@ -57,12 +58,13 @@ def test_variants_of_functions_are_all_that_a_short_time_is_for(
 
 @pytest.mark.parametrize(("why", "tried"), [(LeftToClang, False), (KeptReference, True)])
 def test_attributes_are_tried_where_clang_makes_the_code(
-    monkeypatch: pytest.MonkeyPatch, why: type[KeptReference], tried: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: type[KeptReference], tried: bool
 ) -> None:
     """A search of variants that is left to clang does not count as one, however little time is left."""
     trials = ProgramTrials.__new__(ProgramTrials)
     trials.module, trials.command, trials.level_bitcode = b"", (), None
     trials.own, trials.level, trials.level_seconds, trials.reasons = b"", Attempt(b"", (), 0), 1.0, []
+    trials.guard = Guard(tmp_path, 1.0, 1.0)
 
     def searched(_: object) -> Attempt:
         raise why("for this test")

@@ -204,7 +204,8 @@ def _direct(clang: Path, key: Key, optimizer: Optimizer) -> int:
     if not found:
         return DECLINED
     outcome, output, compiler = found
-    log_outcomes(compiler, key.options, [(outcome, output)])
+    if outcome:
+        log_outcomes(compiler, key.options, [(outcome, output)])
     return 0
 
 

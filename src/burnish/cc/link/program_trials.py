@@ -11,6 +11,7 @@ from burnish.cc.link.merging import Merged, replaced
 from burnish.cc.linked import read_linked
 from burnish.cc.lock import UNITS, locked_trace
 from burnish.cc.outcomes import USED_UP, Outcome, Sizes, level_of_passes
+from burnish.cc.processes import idle_processors
 from burnish.cc.repeating import split_code
 from burnish.cc.requests import DEFAULT_OBJECTIVE, VARIANTS_SHARE, Attempt, KeptReference, Request, Start
 from burnish.cc.trials import Trials
@@ -22,6 +23,7 @@ from burnish.files import write_atomically
 TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 0.5
 TRIALS_OF_VARIANTS = 8.0  # at least; variants come first, and are all that a short time is for
 CODE_SHARE = 0.5  # of the time of a search
+MOST_PROCESSES = 8  # of variants at the same time; each holds the program's module
 FEW_UNITS = 4  # with fewer, one unit takes as long as much of the program
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
 LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
@@ -72,7 +74,12 @@ class ProgramTrials(Trials):
                 self.reasons.append(USED_UP)
             else:
                 request = self.request(budget, level)
-                if self.try_variants(request) and self.is_late(request, TRIALS_OF_VARIANTS):
+                start = request.clock.now()
+                tried = self.try_variants(request)
+                if request.until is not None:  # several processes at a time count as one
+                    others = (1 - 1 / request.processes) * (request.clock.now() - start)
+                    request = replace(request, until=request.until + others)
+                if tried and self.is_late(request, TRIALS_OF_VARIANTS):
                     return
                 passes, code = request.divided()
                 if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
@@ -102,6 +109,7 @@ class ProgramTrials(Trials):
             request.from_now(),
             options=replace(request.options, inline_policy=None),
             patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE),
+            processes=min(MOST_PROCESSES, idle_processors()),
             code_growth=max(1.0, before.constant_bytes / max(1, level.constant_bytes)) if level else 1.0,
         )
 
@@ -166,12 +174,19 @@ class ProgramTrials(Trials):
         return request
 
     def try_variants(self, request: Request) -> bool:
-        """See Trials; a part of the time is for that. Without a limit on time, return False."""
+        """See Trials; a part of the time is for that. Without a limit on time, return False.
+
+        The time is that of one process, also where several make variants. One makes the joined object, or two
+        of them, one after the other.
+        """
         if not self.level or self.own is None or request.until is None or not request.begins_with_variants:
             return False
-        left = request.seconds_left()
-        part = max(TRIALS_OF_VARIANTS * self.level_seconds, VARIANTS_SHARE * left)
-        return super().try_variants(replace(request, until=request.until - left + min(left, part)))
+        until = request.until + request.spare_seconds
+        left = until - request.clock.now()
+        part = min(left, max(TRIALS_OF_VARIANTS * self.level_seconds, VARIANTS_SHARE * left))
+        joined = self.level.emitted.seconds if self.level.emitted else 0.0
+        others = (request.processes - 1) * max(0.0, part - 2 * joined)
+        return super().try_variants(replace(request, until=until - left + part - joined + others))
 
     def _start(self) -> Start:
         return replace(super()._start(), level_bitcode=self.level.bitcode if self.level else None)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link.foreign import ForeignProgramTrials
 from burnish.cc.link.gnu_link import GnuLink
@@ -18,7 +17,7 @@ from burnish.cc.link.inputs import input_paths
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.merging import Merged, merge
 from burnish.cc.link.program_trials import ProgramTrials
-from burnish.cc.link.units import SECTION, ProgramUnit, seal_of
+from burnish.cc.link.units import with_unit
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import Build, Outcome, Sizes, kept, level_of_passes, passed_through
 from burnish.cc.profiles import profile_of
@@ -89,8 +88,7 @@ def _embed(build: Build, job: ClangJob, output: Path, began: float) -> None:
         module = build.guard().step(lambda: profile.counted(front.read_bytes(), level_of_passes(job.level)))
     content = output.read_bytes()
     spent = build.compiled.clock.now() - began
-    unit = ProgramUnit(module, job.command, build.clang_seconds, seal_of(content), spent)
-    write_atomically(output, _native.with_section(content, SECTION, unit.encode()))
+    write_atomically(output, with_unit(content, module, job, build.clang_seconds, spent))
 
 
 def _compiled_again(build: Build) -> dict[str, Path]:

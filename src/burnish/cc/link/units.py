@@ -93,6 +93,16 @@ def seal_of(content: bytes) -> str:
     return digest.hexdigest()
 
 
+def with_unit(content: bytes, bitcode: bytes, job: ClangJob, seconds: float, spent_seconds: float) -> bytes:
+    """Return an object with a unit; see ProgramUnit.
+
+    Raises:
+        ValueError: the content is not an ELF file.
+    """
+    unit = ProgramUnit(bitcode, job.command, seconds, seal_of(content), spent_seconds)
+    return _native.with_section(content, SECTION, unit.encode())
+
+
 @dataclass(frozen=True)
 class Embedded:
     """An object's unit, and the offset of its section's flags in the object."""

@@ -111,9 +111,9 @@ class Generations:
             self._kept.put(decided, known)
         return known
 
-    def know(self, code: bytes, calls: CallCosts) -> None:
-        """Keep the object without decisions, which the back end has made before; spill costs stay unknown."""
-        self._kept.put(Decided(), GeneratedCode(code, self.opened.module, {}, calls.own, calls))
+    def know(self, code: bytes, calls: CallCosts, decided: Decided = _NOTHING) -> None:
+        """Keep the object under some decisions, which was made before; spill costs stay unknown."""
+        self._kept.put(decided, GeneratedCode(code, self.opened.module, {}, calls.own, calls))
 
     def generate(
         self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None

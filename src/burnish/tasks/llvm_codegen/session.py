@@ -121,6 +121,10 @@ class CodegenSession(Session):
         """Return the code under LLVM's own decisions."""
         return self.generations.of(Decided())
 
+    def know(self, code: bytes, calls: CallCosts) -> None:
+        """Keep the object under the decisions, which another process has made; spill costs stay unknown."""
+        self.generations.know(code, calls, self.decided())
+
     def generate(self, evict: EvictionPolicy) -> GeneratedCode:
         """Generate code once more, with a policy for the register allocator's evictions.
 
