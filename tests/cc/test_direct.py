@@ -22,7 +22,8 @@ from burnish.cc.commands import cc
 from burnish.cc.direct import DECLINED
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import make_plan
-from burnish.cc.object_kind import plain_command
+from burnish.cc.link.units import read_unit, seal_of
+from burnish.cc.object_kind import COMPARED, plain_command, was_compared
 from burnish.cc.repeating import BEGIN
 from burnish.llvm.toolchain import find_tool
 from tests.cc.conftest import write_script
@@ -175,6 +176,68 @@ def test_the_objects_are_clangs_to_the_byte(tmp_path: Path, name: str, options: 
     subprocess.run(job.front_end(front).command, check=True)
     _, own = made_of(front.read_bytes(), job, passes=True)
     assert not isinstance(own, bytes) and own.code == made.read_bytes()
+
+
+# Words that change more than the module, in groups that clang takes together; see object_kind.was_compared.
+COMPARED_WORDS = (
+    "-fPIC -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fno-ident -fwrapv",
+    "-fPIE -fno-unique-section-names -fno-plt -fstack-protector-strong -fno-jump-tables -funsigned-char",
+    "-fno-pic -fno-pie -fno-addrsig -fomit-frame-pointer -fno-strict-aliasing -fvisibility=hidden",
+    "-fpie -fno-zero-initialized-in-bss -fno-omit-frame-pointer -fno-inline -fno-semantic-interposition -g1",
+    "-fstack-clash-protection -fcf-protection -fmerge-all-constants -fshort-enums -fcommon -fno-builtin",
+    "-fno-inline-functions -ffast-math -ffreestanding -mno-red-zone -fno-math-errno -m64",
+    "-fno-delete-null-pointer-checks -ftls-model=initial-exec -fno-unwind-tables -ffp-contract=off -ggdb",
+    "-march=x86-64-v3 -mtune=generic -mcmodel=small -fno-strict-overflow -fstack-protector-all",
+    "-fno-optimize-sibling-calls -fstrict-flex-arrays=3 -fsigned-char -fvisibility-inlines-hidden -gdwarf-4",
+)
+
+
+@pytest.mark.parametrize("words", COMPARED_WORDS)
+@pytest.mark.parametrize("name", ["machine.c", "classes.cpp"])
+def test_objects_of_the_usual_options_are_clangs(tmp_path: Path, name: str, words: str) -> None:
+    clang, made = find_tool("clang++" if name.endswith("pp") else "clang"), tmp_path / "made.o"
+    source = tmp_path / name
+    source.write_text((DATA / name).read_text() + "\nint zero = 0, unset;\n")
+    arguments = ["-Os", *words.split(), "-w", "-c", str(source), "-o", str(made)]
+    subprocess.run([clang, *arguments], check=True)
+    plan, plain = make_plan(clang, arguments), plain_command(arguments)
+    assert plan and plain
+    (job,) = plan.jobs
+    assert was_compared(plain.kind, job, plan.compiler)
+    subprocess.run(job.front_end(tmp_path / "front.bc").command, check=True)
+    _, own = made_of((tmp_path / "front.bc").read_bytes(), job, passes=True)
+    assert not isinstance(own, bytes) and own.code == made.read_bytes()
+
+
+def test_other_compilers_machines_and_words_were_not_compared(tmp_path: Path) -> None:
+    def known(*words: str, compiler: str = COMPARED) -> bool:
+        plan = make_plan(find_tool("clang"), [*words, "-c", str(DATA / "machine.c"), "-o", "made.o"])
+        assert plan
+        return was_compared(words, plan.jobs[0], compiler)
+
+    assert known("-Oz")
+    assert not known("-Oz", compiler="clang 23.1.5")
+    for words in (("-O2",), ("-Oz", "-mstackrealign"), ("-Oz", "--target=aarch64-linux-gnu", "-nostdinc")):
+        assert not known(*words)
+
+
+def test_the_unit_of_a_program_is_in_clangs_object(built: Builds) -> None:
+    """For a new source, with options that need no comparison."""
+    (built.folder / "new.c").write_text(built.source.read_text() + FUNCTION)
+    log, words = built.log.read_text(), ["-Oz", "-fPIC", "-c", "new.c", "-o"]
+    subprocess.run([find_tool("clang"), *words, "clang.o"], cwd=built.folder, check=True)
+    own = ["--direct", "--whole-program", f"--report={built.log}", f"--remember={built.memory}", "--"]
+    done = run([sys.executable, "-m", "burnish.cli", "cc", *own, *words, "new.o"], built.folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert built.log.read_text() == log  # the link has an outcome
+    content = (built.folder / "new.o").read_bytes()
+    embedded = read_unit(content)
+    assert embedded and embedded.unit.seconds > 0 and embedded.unit.spent_seconds > 0
+    assert embedded.unit.command[-1].endswith("new.c")
+    assert "another" in _native.Module(embedded.unit.bitcode).functions
+    clangs = (built.folder / "clang.o").read_bytes()
+    assert seal_of(content) == seal_of(clangs)
+    assert loaded_bytes(content) == loaded_bytes(clangs)
 
 
 FILES = st.sampled_from(

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from burnish.cc.isolation import guarded
+from burnish.cc import processes
+from burnish.cc.isolation import guarded, several
 from burnish.cc.object_trials import offered_symbols
 from burnish.cc.requests import KeptReference
 from burnish.llvm.toolchain import find_tool
@@ -67,6 +69,62 @@ def test_a_hang_ends_with_its_children(tmp_path: Path) -> None:
         guarded(hang, 3, tmp_path)
     child = int((tmp_path / "child").read_text())
     wait_until(lambda: not alive(child))
+
+
+def test_calls_run_at_the_same_time(tmp_path: Path) -> None:
+    """The first call ends only after the second one, and a third one begins when one has ended."""
+    begun = []
+
+    def call(number: int) -> str:
+        if number == 0:
+            wait_until((tmp_path / "1").exists)
+        (tmp_path / str(number)).touch()
+        return f"of {number}"
+
+    def calls() -> Iterator[Callable[[], str]]:
+        for number in range(3):
+            begun.append(number)
+            yield partial(call, number)
+
+    results = several(calls(), 2, 60, tmp_path)
+    assert not begun
+    assert next(results) == "of 1" and begun == [0, 1]
+    assert sorted(map(str, results)) == ["of 0", "of 2"]
+
+
+def test_a_call_that_fails_leaves_the_others(tmp_path: Path) -> None:
+    calls = [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: 7, lambda: int("x")]
+    found = list(several(calls, 1, 30, tmp_path))
+    assert found[1] == 7
+    assert [str(why) for why in (found[0], found[2]) if isinstance(why, KeptReference)] == [
+        "the optimizer died: signal SIGKILL",
+        "the optimizer failed: ValueError: invalid literal for int() with base 10: 'x'",
+    ]
+
+
+def test_calls_end_with_their_results(tmp_path: Path) -> None:
+    def hang() -> None:
+        (tmp_path / "child").write_text(str(os.getpid()))
+        time.sleep(300)
+
+    results = several([hang, lambda: wait_until((tmp_path / "child").exists)], 2, 300, tmp_path)
+    assert next(results) is None
+    results.close()  # type: ignore[attr-defined]  # as when the search is stopped
+    assert not alive(int((tmp_path / "child").read_text()))
+    (late,) = several([lambda: time.sleep(300)], 2, 1, tmp_path)
+    assert "did not answer within 1 s" in str(late)
+
+
+def test_idle_processors_are_those_on_which_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def idle(*running: int) -> int:
+        texts = iter(f"0.5 0.4 0.3 {count}/200 4321\n" for count in running)
+        monkeypatch.setattr(Path, "read_text", lambda _: next(texts))
+        return processes.idle_processors()
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))
+    assert idle(1, 1, 1, 1, 1) == 4  # this process alone
+    assert idle(9, 3, 2, 9, 4) == 3  # others ran for a moment
+    assert idle(9, 9, 9, 9, 9) == 1
 
 
 @pytest.mark.parametrize("target", ["x86_64-linux-gnu", "i386-linux-gnu"])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc import direct, known_plans
+from burnish.cc import direct, kept, known_plans
 from burnish.cc.command_key import Key
 from burnish.cc.commands import cc
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import Compilation, Kept, ObjectMemory
-from burnish.cc.known_plans import known_plan, surroundings_of
+from burnish.cc.known_plans import keep_alike, known_plan, plan_alike, surroundings_of
 from burnish.cc.requests import DriverOptions
 from burnish.llvm.toolchain import find_tool
 from tests.cc.remembering import Builds
@@ -146,3 +146,73 @@ def test_clang_is_asked_once_for_an_equal_command(built: Builds, monkeypatch: py
         assert cc.main([*own, "-Oz", "-c", "table.c", "-o", "table.o"], cxx=False) == 0
         assert built.last.action == "optimized"
     assert len(asked) == 1
+
+
+ALIKE = (
+    ("-Oz", "-c", "{}.c", "-o", "{}.o"),
+    ("-Os", "-g", "-I.", "-DX=a", "-c", "{}.c", "-o", "out/{}.o"),
+    ("-MT", "{}.o", "-MD", "-MP", "-MF", "out/{}.Tpo", "-Oz", "-fPIC", "-c", "-o", "{}.o", "{}.c"),
+    ("-MMD", "-Oz", "-c", "{}.c", "-o", "{}.x.o"),
+    ("-Oz", "-Wall", "-c", "sub/{}.c", "-o", "sub/{}.o"),
+)
+
+
+def _plan(words: tuple[str, ...], name: str) -> tuple[list[str], str, ClangJobs]:
+    arguments = [word.format(name) for word in words]
+    source = next(word for word in arguments if word.endswith(".c"))
+    plan = make_plan(find_tool("clang"), arguments)
+    assert plan
+    return arguments, source, plan
+
+
+@pytest.mark.parametrize("words", ALIKE)
+def test_another_file_has_the_plan_that_clang_would_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("", "sub", "out"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for name in ("a", "long_name"):
+            (tmp_path / folder / f"{name}.c").write_text("int a;")
+    memory, clang = ObjectMemory(tmp_path / "memory"), find_tool("clang")
+    arguments, source, plan = _plan(words, "a")
+    assert plan_alike(memory, clang, arguments, source) is None
+    keep_alike(memory, clang, arguments, source, plan)
+    assert plan_alike(memory, clang, arguments, source) == plan
+    arguments, source, plan = _plan(words, "long_name")
+    assert plan_alike(memory, clang, arguments, source) == plan
+    # in other surroundings, of other words, or in another folder it is another plan
+    for other in ([*arguments, "-DY"], [word.replace("long_name.c", "x.cpp") for word in arguments]):
+        assert plan_alike(memory, clang, other, source.replace("long_name.c", "x.cpp")) is None
+    with monkeypatch.context() as changed:
+        changed.setenv("CPATH", "elsewhere")
+        assert plan_alike(memory, clang, arguments, source) is None
+    monkeypatch.chdir(tmp_path / "sub")
+    assert plan_alike(memory, clang, arguments, source) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-Oz", "-c", "{}.c"),  # without the object's name
+        ("-Oz", "-c", "{}.c", "-oout.o"),
+        ("-Oz", "-c", "{}.c", "-o", "{}.c.o", "-DX={}.c"),  # its name is a part of another word
+        ("-Oz", "-c", "{}.c", "-o", "x.o", "-o", "{}.o"),
+    ],
+)
+def test_commands_with_names_elsewhere_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.c").write_text("int a;")
+    memory, clang = ObjectMemory(tmp_path / "memory"), find_tool("clang")
+    keep_alike(memory, clang, *_plan(words, "a"))
+    assert plan_alike(memory, clang, *_plan(words, "a")[:2]) is None
+
+
+def test_the_memory_keeps_the_latest_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_PLANS", 2)
+    memory = ObjectMemory(tmp_path / "memory")
+    for key in "abc":
+        memory.keep_plan(key, ([key], "23", "", "around"))
+    assert [memory.plan(key) for key in "abc"] == [None, *((([key], "23", "", "around")) for key in "bc")]

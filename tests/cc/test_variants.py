@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +17,15 @@ from burnish.cc.back_end import emit_described
 from burnish.cc.cross import own_of
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.foreign import after_level
+from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import in_groups
 from burnish.cc.prior_variants import Variants, variants_of
 from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
+from burnish.cc.short_search import Tried, _Search
 from burnish.cc.variants import repeated, vary
-from burnish.core.trace import split_entry
+from burnish.core.trace import Trace, split_entry
 from burnish.llvm.targets import machine_of
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
@@ -95,6 +99,51 @@ def test_the_level_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     known = vary(replace(start, level=level, level_bitcode=after), short("behave.c"))
     assert (known.trace, known.code) == (found.trace, found.code)
     assert len(asked) == found.evaluations
+
+
+def test_variants_in_other_processes_are_those_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, _ = start_of(DATA / "behave.c", tmp_path)
+    request = short("behave.c")
+    here = vary(start, request)
+    several = replace(start, guard=Guard(tmp_path, 300.0, 300.0)), replace(request, processes=3)
+    found = vary(*several)
+    assert (found.trace, found.code, found.evaluations) == (here.trace, here.code, here.evaluations)
+    # One trial that ends its process costs no more than itself.
+    tried = _Search.tried
+
+    def dies(search: _Search, trace: Trace, number: int) -> Tried:
+        if number == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return tried(search, trace, number)
+
+    monkeypatch.setattr(_Search, "tried", dies)
+    without = vary(*several)
+    assert (without.crashes, without.evaluations) == (1, here.evaluations - 1)
+    assert start.own and without.code and loaded_bytes(without.code) < loaded_bytes(start.own)
+
+
+def test_the_best_variant_may_be_another_processs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its passes are repeated here, and its code is not generated again."""
+    start, _ = start_of(DATA / "matrix.c", tmp_path)
+    request = asking(short("matrix.c"), speed_limit=None)
+    monkeypatch.setattr(_Search, "join", lambda _: None)
+    here = vary(start, request)
+    asked: list[Decided] = []
+    generate = Generations.generate
+
+    def counted(self: Generations, decided: Decided) -> object:
+        asked.append(decided)
+        return generate(self, decided)
+
+    monkeypatch.setattr(Generations, "generate", counted)
+    monkeypatch.setattr(variants, "_begun", lambda front, level, *_: (level, 0))
+    found = vary(replace(start, guard=Guard(tmp_path, 300.0, 300.0)), replace(request, processes=2))
+    assert not asked
+    assert found.code and here.code and BEGIN in found.trace
+    again = repeated(start, request, found.trace, checks=False)
+    assert (again.bitcode, again.code) == (found.bitcode, found.code)
 
 
 def test_another_object_than_clangs_is_left_to_clang(tmp_path: Path) -> None:

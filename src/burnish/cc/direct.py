@@ -20,9 +20,9 @@ from burnish.cc import processes
 from burnish.cc.command_key import Key
 from burnish.cc.isolation import LONGEST_SECONDS, Guard, load_or_leave
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
-from burnish.cc.kept import memory_in
-from burnish.cc.known_plans import known_plan
-from burnish.cc.object_kind import kind_key, plain_command, was_compared
+from burnish.cc.kept import ObjectMemory, memory_in
+from burnish.cc.known_plans import keep_alike, known_plan, plan_alike
+from burnish.cc.object_kind import PlainCommand, kind_key, plain_command, was_compared
 from burnish.cc.outcomes import Build, Outcome, level_of_passes
 from burnish.cc.recalling import DEPENDENCIES, Recollection, remembers
 from burnish.cc.requests import Compiled, KeptReference, Optimizer, Request
@@ -74,10 +74,7 @@ class Direct:
             return None
         assert options.memory
         memory = memory_in(options.memory)
-        plan = None
-        if len(plain.inputs) == 1:
-            plan = known_plan(memory, self.clang, self.key, plain.inputs[0])
-        plan = plan or make_plan(self.clang, self.key.arguments)
+        plan = self._plan(memory, plain)
         if not plan or len(plan.jobs) != 1 or plan.is_for_another_machine or plan.warnings:
             return None
         (job,) = plan.jobs
@@ -99,6 +96,19 @@ class Direct:
         write_atomically(job.output_path, content)
         sys.stderr.write(warnings)
         return outcome, job.output_path, plan.compiler
+
+    def _plan(self, memory: ObjectMemory, plain: PlainCommand) -> ClangJobs | None:
+        """Return the command's plan, which the memory may have; None if clang has none."""
+        arguments = self.key.arguments
+        if len(plain.inputs) != 1:
+            return make_plan(self.clang, arguments)
+        (source,) = plain.inputs
+        plan = known_plan(memory, self.clang, self.key, source)
+        if plan := plan or plan_alike(memory, self.clang, arguments, source):
+            return plan
+        if plan := make_plan(self.clang, arguments):
+            keep_alike(memory, self.clang, arguments, source, plan)
+        return plan
 
     def _front_end(self, job: ClangJob) -> ClangJob:
         """Return the front end's job, which also writes a rule with the files that it reads."""

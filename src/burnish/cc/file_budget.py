@@ -105,4 +105,4 @@ SHORT_CODE_SHARE = 0.15  # of these
 LEAST_MULTIPLE_WITH_CODE = 2.5  # for all that burnish does: shorter ones are for passes alone
 EVALUATIONS_WITH_CODE = 30  # fewer are for passes alone
 A_DAY = 86400.0  # seconds
-DEFAULT = FileBudget(multiple=3.2)
+DEFAULT = FileBudget(multiple=3.7)

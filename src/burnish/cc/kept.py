@@ -30,6 +30,7 @@ from burnish.core.database import connected, expected, opened
 from burnish.core.errors import InputError
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
+MOST_PLANS = 1000
 DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
 
 _OBJECTIVE = "--objective="
@@ -42,6 +43,7 @@ CREATE TABLE IF NOT EXISTS sources (
     key TEXT, contents TEXT, files TEXT, name TEXT, object TEXT REFERENCES objects ON DELETE CASCADE,
     compilation TEXT, reference BLOB, used REAL, PRIMARY KEY (key, contents));
 CREATE TABLE IF NOT EXISTS kinds (key TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS plans (key TEXT PRIMARY KEY, plan TEXT);
 CREATE INDEX IF NOT EXISTS by_name ON sources (name);
 CREATE INDEX IF NOT EXISTS by_object ON sources (object);
 -- modules of objects that no command can make again: those of rustc
@@ -178,6 +180,20 @@ class ObjectMemory:
         """Store a kind for which this has been found."""
         with self._database() as database:
             database.execute("INSERT OR IGNORE INTO kinds VALUES (?)", (key,))
+
+    def plan(self, key: str) -> tuple[list[str], str, str, str] | None:
+        """Return what `keep_plan` has stored."""
+        with self._database() as database:
+            row = database.execute("SELECT plan FROM plans WHERE key = ?", (key,)).fetchone()
+        return tuple(json.loads(row[0])) if row else None
+
+    def keep_plan(self, key: str, plan: tuple[list[str], str, str, str]) -> None:
+        """Store a job without names, clang's version, its target and surroundings; see known_plans.Alike."""
+        with self._database() as database:
+            database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?)", (key, json.dumps(plan)))
+            database.execute(
+                "DELETE FROM plans WHERE rowid <= (SELECT max(rowid) FROM plans) - ?", (MOST_PLANS,)
+            )
 
     def previous(self, name: str) -> tuple[str, ...]:
         """Return the trace of a command's latest object, whatever its files contained; () without one."""

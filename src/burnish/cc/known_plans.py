@@ -1,7 +1,8 @@
 """The plans of earlier builds: an equal command in equal surroundings has the same jobs.
 
-`clang -###` takes a twentieth of the time for a changed file. The memory has the job of the command's last
-object, and a digest of what else clang's driver read for it.
+`clang -###` takes a twentieth of the time for a changed file, and more of that for a small one. The memory
+has the job of the command's last object, and a digest of what else clang's driver read for it. A command for
+another file has the same job with other names, if all its other words are equal.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
+from burnish import __version__
 from burnish.cc.command_key import Key, digest
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.kept import ObjectMemory
 
+_NAMES = {
+    "-o": "output",
+    "-MF": "rule",
+    "-MT": "target",
+    "-MQ": "target",
+}  # options before the name of a file
 # Variables that differ between the commands of one build; clang does not read them.
 _IGNORED = frozenset(
     {"_", "SHLVL", "OLDPWD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKE_TERMOUT", "MAKE_TERMERR"}
@@ -37,6 +46,71 @@ def known_plan(memory: ObjectMemory, clang: Path, key: Key, source: str) -> Clan
     plan = ClangJobs((ClangJob(last.command),), last.compiler.removeprefix("clang "), last.target)
     same = os.path.realpath(clang) == os.path.realpath(last.command[0])
     return plan if same and surroundings_of(plan, key.arguments) == last.surroundings else None
+
+
+class Alike(NamedTuple):
+    """The words of a command for one file without the names of its files, and these names."""
+
+    words: tuple[str, ...]
+    names: dict[str, str]
+
+    @classmethod
+    def of(cls, arguments: Sequence[str], source: str) -> Alike | None:
+        """Return those of a command that names its output; None if it has other words with names."""
+        words, names = [], {"source": source, "file": Path(source).name, "suffix": Path(source).suffix}
+        rest = iter(arguments)
+        for word in rest:
+            what = _NAMES.get(word)
+            if word.startswith(tuple(_NAMES)) and (not what or what in names):
+                return None
+            words.append(word if word != source else "source")
+            if what:
+                names[what] = next(rest, "")
+        if "output" not in names or words.count("source") != 1:
+            return None
+        if "-MD" in words or "-MMD" in words:
+            names.setdefault("rule", str(Path(names["output"]).with_suffix(".d")))
+        return cls(tuple(words), names)
+
+    def key(self, clang: Path) -> str:
+        """Return the key of a plan in the memory: two names that are equal here are equal there, too."""
+        names = list(self.names.values())
+        equal = [names.index(name) for name in names]
+        where = os.path.realpath(clang), str(Path.cwd()), self.names["suffix"]
+        return digest(repr((__version__, where, self.words, list(self.names), equal)).encode())
+
+    def without_names(self, command: Sequence[str]) -> list[str] | None:
+        """Return a job with "{source}" and so on in the place of names; None if a word has them as parts."""
+        marks = {name: f"{{{what}}}" for what, name in reversed(self.names.items()) if what != "suffix"}
+        found = [marks.get(word, word) for word in command]
+        parts = (self.names["file"], self.names["output"])
+        odd = any(word not in marks and any(part in word for part in parts) for word in command)
+        return None if odd or any(mark in command for mark in marks.values()) else found
+
+    def with_names(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return the job for the names of this command."""
+        marks = {f"{{{what}}}": name for what, name in self.names.items()}
+        return tuple(marks.get(word, word) for word in words)
+
+
+def plan_alike(memory: ObjectMemory, clang: Path, arguments: Sequence[str], source: str) -> ClangJobs | None:
+    """Return the plan that clang made for the same command with another file; None if there is none."""
+    alike = Alike.of(arguments, source)
+    found = memory.plan(alike.key(clang)) if alike else None
+    if not (alike and found):
+        return None
+    words, version, target, surroundings = found
+    plan = ClangJobs((ClangJob(alike.with_names(words)),), version, target)
+    return plan if surroundings_of(plan, arguments) == surroundings else None
+
+
+def keep_alike(
+    memory: ObjectMemory, clang: Path, arguments: Sequence[str], source: str, plan: ClangJobs
+) -> None:
+    """Store clang's plan for commands with other files."""
+    alike, surroundings = Alike.of(arguments, source), surroundings_of(plan, arguments)
+    if alike and surroundings and (words := alike.without_names(plan.jobs[0].command)):
+        memory.keep_plan(alike.key(clang), (words, plan.version, plan.target, surroundings))
 
 
 def surroundings_of(plan: ClangJobs, arguments: Sequence[str]) -> str:

@@ -14,11 +14,14 @@ from burnish.cc.link.function_variants import by_level
 from burnish.cc.link.program_trials import ProgramTrials
 from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
-from burnish.cc.requests import Attempt, KeptReference, LeftToClang, Request
+from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request
 from burnish.cc.short_search import OUTLINER
+from burnish.cc.trials import Trials
+from burnish.llvm.modules.origin import CallCosts
 from burnish.llvm.modules.session import open_session
 from tests.cc.link.conftest import Builds, C
 from tests.cc.test_back_end import job_of
+from tests.core.test_clock import CountedClock
 from tests.sources import DATA, program
 
 SEARCHED = ("--code-generation", "searched", "--budget", "80 evaluations", "--speed-limit", "none")
@@ -73,6 +76,24 @@ def test_attributes_are_tried_where_clang_makes_the_code(
     request = Request("program", "Oz")
     assert trials.try_variants(replace(request, until=request.clock.now() + 2)) is tried
     assert not trials.try_variants(request)  # without a limit on time
+
+
+@pytest.mark.parametrize(("processes", "until"), [(1, 108.5), (3, 122.5)])
+def test_processes_make_variants_in_the_time_of_one(
+    monkeypatch: pytest.MonkeyPatch, processes: int, until: float
+) -> None:
+    """Of 10 seconds, two joined objects take 3, and the other 7 are those of each process.
+
+    The search keeps the time of the joined object itself: the second one is left out here.
+    """
+    asked: list[Request] = []
+    monkeypatch.setattr(Trials, "try_variants", lambda _, request: asked.append(request))
+    trials = ProgramTrials.__new__(ProgramTrials)
+    trials.own, trials.level_seconds = b"", 2.0
+    trials.level = Attempt(b"", (), 0, emitted=Emitted(b"", CallCosts({}, frozenset(), {}, {}), 1.5))
+    request = Request("program", "Oz", until=110.0, code_share=0.3, processes=processes)
+    trials.try_variants(replace(request, clock=CountedClock(100.0)))
+    assert [one.until for one in asked] == [pytest.approx(until)]
 
 
 def test_the_expected_run_time_of_the_levels_passes_is_known_from_them(tmp_path: Path) -> None:

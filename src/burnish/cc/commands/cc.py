@@ -53,7 +53,7 @@ burnish's options come first; what follows the first other argument (or --) is c
   --stack-limit P%   how much more stack than with clang's own a call may take (default 50% for other
                      machines, none for this one), or none
   --ram-limit P%     how much more writable data there may be, or none (default)
-  --budget BUDGET    for each file (default 3.2x, times what clang takes for it, all included): 2s of
+  --budget BUDGET    for each file (default 3.7x, times what clang takes for it, all included): 2s of
                      processor time or '100 evaluations' of search (the latter finds the same on every
                      machine), or remembered: what --remember knows, and no search
   --build-budget 60s of search for the whole build instead, all files together: each gets its part by what

@@ -181,12 +181,11 @@ class ProgramTrials(Trials):
         """
         if not self.level or self.own is None or request.until is None or not request.begins_with_variants:
             return False
-        until = request.until + request.spare_seconds
-        left = until - request.clock.now()
+        left = request.seconds_left()
         part = min(left, max(TRIALS_OF_VARIANTS * self.level_seconds, VARIANTS_SHARE * left))
         joined = self.level.emitted.seconds if self.level.emitted else 0.0
         others = (request.processes - 1) * max(0.0, part - 2 * joined)
-        return super().try_variants(replace(request, until=until - left + part - joined + others))
+        return super().try_variants(replace(request, until=request.until - left + part - joined + others))
 
     def _start(self) -> Start:
         return replace(super()._start(), level_bitcode=self.level.bitcode if self.level else None)
