@@ -39,7 +39,7 @@ class ShortSearch:
     session: Session
     cost: float
     evaluations: int  # code generations
-    crashes: int = 0  # of the compiler; the first one ends the search
+    crashes: int = 0  # of the compiler; the first one in this process ends the search
 
 
 def code_of(session: Session) -> CodegenSession:
@@ -176,7 +176,8 @@ class _Search:
         varies = not of_sites(tried.trace)
         if varies:
             insort(self.variants, replace(tried, state=None), key=lambda one: one.number)
-        if tried.cost < self.cost and (tried.is_fast or not varies):
+        best = self.best.number if isinstance(self.best, Tried) else -1  # of equal ones, the first
+        if (tried.cost, tried.number) < (self.cost, best) and (tried.is_fast or not varies):
             self.best, self.cost = tried, tried.cost
 
     def best_session(self) -> Session:
