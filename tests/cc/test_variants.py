@@ -107,7 +107,7 @@ def test_variants_in_other_processes_are_those_of_this_one(
     start, _ = start_of(DATA / "behave.c", tmp_path)
     request = short("behave.c")
     here = vary(start, request)
-    several = replace(start, guard=Guard(tmp_path, 300.0, 300.0)), replace(request, processes=3)
+    several = replace(start, steps=Guard(tmp_path, 300.0, 300.0).steps), replace(request, processes=3)
     found = vary(*several)
     assert (found.trace, found.code, found.evaluations) == (here.trace, here.code, here.evaluations)
     # One trial that ends its process costs no more than itself.
@@ -139,7 +139,7 @@ def test_the_best_variant_may_be_another_processs(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Generations, "generate", counted)
     monkeypatch.setattr(variants, "_begun", lambda front, level, *_: (level, 0))
-    found = vary(replace(start, guard=Guard(tmp_path, 300.0, 300.0)), replace(request, processes=2))
+    found = vary(replace(start, steps=Guard(tmp_path, 300.0, 300.0).steps), replace(request, processes=2))
     assert not asked
     assert found.code and here.code and BEGIN in found.trace
     again = repeated(start, request, found.trace, checks=False)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burnish.cc.file_budget import CODE_SHARE, DEFAULT, FileBudget
 from burnish.core.clock import PROCESSORS, Clock
 from burnish.files import default_cache
 
 if TYPE_CHECKING:
-    from burnish.cc.isolation import Guard
     from burnish.llvm.modules.origin import CallCosts
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
@@ -190,6 +189,10 @@ class Attempt:
     emitted: Emitted | None = None  # of the bitcode; None: burnish's back end has not made it
 
 
+# Makes calls, as many at a time as it is told; yields their results, or KeptReference.
+Steps = Callable[[Iterable[Callable[[], Any]], int], Iterator[Any]]
+
+
 @dataclass(frozen=True)
 class Start:
     """A module before any pass, and what is known of it after the level's own passes."""
@@ -200,7 +203,7 @@ class Start:
     own: bytes | None = field(default=None, repr=False)  # the object after the level's passes
     level: Attempt | None = field(default=None, repr=False)  # the module after them, with its object
     level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finished`
-    guard: Guard | None = None  # of trials in other processes
+    steps: Steps | None = None  # makes trials in other processes: Guard.steps
 
 
 # Takes the front end's bitcode, before any pass; may raise KeptReference.

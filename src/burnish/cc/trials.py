@@ -134,7 +134,7 @@ class Trials(ABC):
 
     def _start(self) -> Start:
         known = self.own, self.level, self.level_bitcode
-        return Start(self.module, self.command, self.finished, *known, self.guard)
+        return Start(self.module, self.command, self.finished, *known, self.guard.steps)
 
     def _taken(self, made: Callable[[], Attempt]) -> bool:
         """Take an attempt; return False if code generation is left to clang."""

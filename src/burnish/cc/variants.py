@@ -99,12 +99,12 @@ def vary(start: Start, request: Request) -> Attempt:
 
 def _at_once(start: Start, request: Request) -> Make:
     """Return the way in which trials are made: in this process, or in several at the same time."""
-    guard, most = start.guard, request.processes
-    if guard is None or most < 2:
+    steps, most = start.steps, request.processes
+    if steps is None or most < 2:
         return one_after_another
 
     def make(trials: Iterable[Trial]) -> Iterator[Tried | KeptReference]:
-        return guard.steps((partial(_without_state, trial) for trial in trials), most)
+        return steps((partial(_without_state, trial) for trial in trials), most)
 
     return make
 
