@@ -36,10 +36,12 @@ UNUSED = "\nint unused(int x) { int y; return more(x); }\n"
 WARNED = '\nvoid old(void) __attribute__((warning("old")));\nvoid caller(void) { old(); }\n'
 
 
-def compiled(builds: Builds, *options: str, source: str = "table.c") -> subprocess.CompletedProcess[bytes]:
+def compiled(
+    builds: Builds, *options: str, source: str = "table.c", output: str = "table.o"
+) -> subprocess.CompletedProcess[bytes]:
     """Ask as the launcher does, with one option of clang more."""
     own = ["--direct", f"--report={builds.log}", f"--remember={builds.memory}", "--budget=0.1s", "--"]
-    words = [*own, *options, "-Oz", "-c", source, "-o", "table.o"]
+    words = [*own, *options, "-Oz", "-c", source, "-o", output]
     return run([sys.executable, "-m", "burnish.cli", "cc", *words], builds.folder)
 
 
@@ -145,6 +147,7 @@ def test_what_may_not_be_as_with_clang_is_declined(built: Builds, text: str, opt
 
 
 def test_outputs_that_are_no_plain_files_are_declined(built: Builds, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (compiled(built, output="-").returncode, (built.folder / "-").exists()) == (DECLINED, False)
     built.object.rename(built.folder / "elsewhere.o")
     built.object.symlink_to("elsewhere.o")
     assert compiled(built).returncode == DECLINED

@@ -71,7 +71,7 @@ def told(compiler: Compiler) -> list[dict[str, object]]:
         for row in records
     ]
     for row in rows:
-        del row["time"], row["seconds"]
+        del row["time"], row["seconds"], row["recalled"]  # the second run finds what the first one remembers
     return rows
 
 
@@ -159,7 +159,7 @@ def test_its_lines_are_those_of_the_build_log(tmp_path: Path) -> None:
     odd = 'r\xf6ws "1"\\\n.c'
     ours = make_launcher(tmp_path / "project")
     (ours.directory / "rows.c").rename(ours.directory / odd)
-    assert not ours("-Oz", "-c", odd).returncode
+    assert not ours("--remember=none", "-Oz", "-c", odd).returncode  # or Python makes the object
     assert ours.log
     (row,) = ours.records()
     searched = {

@@ -78,7 +78,9 @@ class Direct:
         if not plan or len(plan.jobs) != 1 or plan.is_for_another_machine or plan.warnings:
             return None
         (job,) = plan.jobs
-        if not job.compiles or not _is_plain(job.output_path) or self._build(plan).refusal(job):
+        if not job.compiles or job.output == "-" or not _is_plain(job.output_path):
+            return None
+        if self._build(plan).refusal(job):
             return None
         kind = plain.kind, job, plan.compiler
         if not (was_compared(*kind) or memory.knows_kind(kind_key(*kind))):
