@@ -9,7 +9,7 @@ namespace {
 // As in burnish.cc.file_budget.
 constexpr std::string_view EXPECTED =
     "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) or remembered";
-constexpr double DEFAULT_MULTIPLE = 3.2;
+constexpr double DEFAULT_MULTIPLE = 3.7;
 
 struct Budget {
   enum Kind { Wrong, Seconds, Evaluations, Multiple, Remembered } kind = Wrong;

@@ -43,7 +43,7 @@ WORDS = ("remembered", "remem bered", "remember", "nan", "inf", "infs", "soon", 
 TEXTS = (*WORDS, *("".join(pair) for pair in itertools.product(NUMBERS, UNITS)))
 TOGETHER = (
     ["--budget=2s", "--build-budget=60s"],
-    ["--budget=3.2x", "--build-budget=60s"],
+    ["--budget=3.7x", "--build-budget=60s"],
     ["--build-budget=60s", "--budget=100evaluations"],
     ["--budget=remembered"],
     ["--budget=remembered", "--remember=none"],
