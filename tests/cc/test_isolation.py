@@ -126,6 +126,12 @@ def test_idle_processors_are_those_on_which_nothing_runs(monkeypatch: pytest.Mon
     assert idle(9, 3, 2, 9, 4) == 3  # others ran for a moment
     assert idle(9, 9, 9, 9, 9) == 1
 
+    def missing(_: Path) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    assert processes.idle_processors() == 4
+
 
 @pytest.mark.parametrize("target", ["x86_64-linux-gnu", "i386-linux-gnu"])
 def test_offered_symbols_are_what_a_linker_may_need(tmp_path: Path, target: str) -> None:

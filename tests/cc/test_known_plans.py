@@ -154,6 +154,7 @@ ALIKE = (
     ("-MT", "{}.o", "-MD", "-MP", "-MF", "out/{}.Tpo", "-Oz", "-fPIC", "-c", "-o", "{}.o", "{}.c"),
     ("-MMD", "-Oz", "-c", "{}.c", "-o", "{}.x.o"),
     ("-Oz", "-Wall", "-c", "sub/{}.c", "-o", "sub/{}.o"),
+    ("-Oz", "-MD", "-c", "./{}.c", "-o", "./{}.o"),
 )
 
 
@@ -181,9 +182,10 @@ def test_another_file_has_the_plan_that_clang_would_make(
     assert plan_alike(memory, clang, arguments, source) == plan
     arguments, source, plan = _plan(words, "long_name")
     assert plan_alike(memory, clang, arguments, source) == plan
-    # in other surroundings, of other words, or in another folder it is another plan
+    # by clang++, in other surroundings, of other words, or in another folder it is another plan
     for other in ([*arguments, "-DY"], [word.replace("long_name.c", "x.cpp") for word in arguments]):
         assert plan_alike(memory, clang, other, source.replace("long_name.c", "x.cpp")) is None
+    assert plan_alike(memory, find_tool("clang++"), arguments, source) is None
     with monkeypatch.context() as changed:
         changed.setenv("CPATH", "elsewhere")
         assert plan_alike(memory, clang, arguments, source) is None
@@ -198,6 +200,7 @@ def test_another_file_has_the_plan_that_clang_would_make(
         ("-Oz", "-c", "{}.c", "-oout.o"),
         ("-Oz", "-c", "{}.c", "-o", "{}.c.o", "-DX={}.c"),  # its name is a part of another word
         ("-Oz", "-c", "{}.c", "-o", "x.o", "-o", "{}.o"),
+        ("-MD", "-MQ", "$x.o", "-Oz", "-c", "{}.c", "-o", "{}.o"),  # clang writes $$x.o
     ],
 )
 def test_commands_with_names_elsewhere_are_not_kept(

@@ -182,7 +182,7 @@ class ObjectMemory:
             database.execute("INSERT OR IGNORE INTO kinds VALUES (?)", (key,))
 
     def plan(self, key: str) -> tuple[list[str], str, str, str] | None:
-        """Return a plan that `keep_plan` stored; None if there is none."""
+        """Return a plan that `keep_plan` stored; None if it is unknown."""
         with self._database() as database:
             row = database.execute("SELECT plan FROM plans WHERE key = ?", (key,)).fetchone()
         return tuple(json.loads(row[0])) if row else None

@@ -69,20 +69,25 @@ class Alike(NamedTuple):
         if "output" not in names or words.count("source") != 1:
             return None
         if "-MD" in words or "-MMD" in words:
-            names.setdefault("rule", str(Path(names["output"]).with_suffix(".d")))
+            suffix = Path(names["output"]).suffix
+            names.setdefault("rule", names["output"].removesuffix(suffix) + ".d")
         return cls(tuple(words), names)
 
     def key(self, clang: Path) -> str:
         """Return the key of a plan in the memory: two names that are equal here are equal there, too."""
         names = list(self.names.values())
         equal = [names.index(name) for name in names]
-        where = os.path.realpath(clang), str(Path.cwd()), self.names["suffix"]
+        # clang and clang++ may be one program, and read a file's suffix in different ways
+        where = str(clang), os.path.realpath(clang), str(Path.cwd()), self.names["suffix"]
         return digest(repr((__version__, where, self.words, list(self.names), equal)).encode())
 
     def without_names(self, command: Sequence[str]) -> list[str] | None:
-        """Return a job with "{source}" and so on in the place of names; None if a word has them as parts."""
+        """Return a job with "{source}" for the source, and so on; None if other words depend on the names."""
         marks = {name: f"{{{what}}}" for what, name in reversed(self.names.items()) if what != "suffix"}
         found = [marks.get(word, word) for word in command]
+        derived = (ClangJob(tuple(command)).value(option) for option in ("-dependency-file", "-MT"))
+        if any(name is not None and name not in marks for name in derived):
+            return None
         parts = (self.names["file"], self.names["output"])
         odd = any(word not in marks and any(part in word for part in parts) for word in command)
         return None if odd or any(mark in command for mark in marks.values()) else found
@@ -94,7 +99,7 @@ class Alike(NamedTuple):
 
 
 def plan_alike(memory: ObjectMemory, clang: Path, arguments: Sequence[str], source: str) -> ClangJobs | None:
-    """Return the plan that clang made for the same command with another file; None if there is none."""
+    """Return the plan that clang made for the same command with another file; None if the memory lacks it."""
     alike = Alike.of(arguments, source)
     found = memory.plan(alike.key(clang)) if alike else None
     if not (alike and found):

@@ -105,7 +105,10 @@ def idle_processors() -> int:
     """Return the number of processors for this process now: its own, and those on which nothing else runs."""
     ours, fewest = len(os.sched_getaffinity(0)), math.inf
     for _ in range(LOOKS):
-        running = Path("/proc/loadavg").read_text().split()[3]  # "1/123", with this process: proc(5)
+        try:
+            running = Path("/proc/loadavg").read_text().split()[3]  # "1/123", with this process: proc(5)
+        except OSError:  # a root folder without /proc
+            return ours
         fewest = min(fewest, int(running.partition("/")[0]))
         time.sleep(LOOK_SECONDS)
     return max(1, ours - max(0, int(fewest) - 1))

@@ -189,7 +189,7 @@ class Attempt:
     emitted: Emitted | None = None  # of the bitcode; None: burnish's back end has not made it
 
 
-# Makes calls, as many at a time as it is told; yields their results, or KeptReference.
+# Takes calls and the most at a time; yields each result, or KeptReference for a call without one.
 Steps = Callable[[Iterable[Callable[[], Any]], int], Iterator[Any]]
 
 

@@ -72,7 +72,7 @@ def vary(start: Start, request: Request) -> Attempt:
     session, tried = _begun(front, level, whole, objective, request)
     if request.evaluations is not None:
         variants = variants[: max(1, request.evaluations - tried - 1)]  # one is for the joined object
-    expected = start.level.emitted.seconds if start.level and start.level.emitted else 0.0
+    expected = made.seconds if made else 0.0
     found = short_search(
         session,
         objective,
