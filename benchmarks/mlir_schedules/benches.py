@@ -13,7 +13,6 @@ from burnish.core.program import Program
 from burnish.tasks.mlir_schedules.kernel import Trial
 from burnish.tasks.mlir_schedules.programs import MlirSource, program
 from burnish.tasks.tensors.arrays import placed
-from mlir_schedules import batches
 from mlir_schedules.cases import NETWORK, Case
 
 
@@ -58,9 +57,6 @@ def open_bench(case: Case) -> Bench:
         InputError, UnknownName: there is no such program.
         MissingTool: MLIR is not installed, or torch for a network.
     """
-    if case.op == batches.FAMILY:
-        found = program(batches.BatchConvolution.named(case.name).text, case.name)
-        return Bench(case, found, Trial(found.content.decode()))
     if case.group != NETWORK:
         found = MlirSource().load(case.name).program
         return Bench(case, found, Trial(found.content.decode()))

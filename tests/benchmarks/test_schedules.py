@@ -84,6 +84,7 @@ def test_listed_programs_are_chosen_by_their_group_alone() -> None:
     assert [case.name for case in found] == [name for names in cases.LISTED.values() for name in names]
     assert {case.split for case in found} == {"none"}
     assert not {case.name for case in cases.choose()} & {case.name for case in found}
+    assert not {*sets.names(cases.CONV2D_BATCH)} & {case.name for case in found}
 
 
 def test_a_wrong_result_is_told_and_no_contender(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def test_names_stand_for_sets() -> None:
     assert SOURCE.expand("random:7") == ["random:7"] and SOURCE.expand(PRODUCT) == [PRODUCT]
     assert len(SOURCE.open("set1250:all")) == 1250
     assert SOURCE.open("set1250:all")[-1].name.startswith("random:")
-    assert {name.partition(":")[0] for name in SOURCE.expand("sample:train")} == set(FAMILIES)
+    assert {name.partition(":")[0] for name in SOURCE.expand("sample:train")} == {*FAMILIES} - {*sets.LATER}
 
 
 def test_a_random_program_is_that_of_its_seed() -> None:

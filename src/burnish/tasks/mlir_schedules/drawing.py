@@ -35,7 +35,9 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
-PIXELS = ((4, 5, 6), (7, 8, 10))  # pixels of a tile then, with two registers each, and with one
+_NARROW = {1: (7, 8, 10), 2: (4, 5, 6)}
+PIXELS = {16: {1: (7, 8, 14), 2: (7, 8, 14, 10, 12), 4: (4, 5, 6)}, 8: _NARROW, 4: _NARROW}
+"""Numbers of pixels of a tile then, by the lanes of a register and by the registers for each pixel."""
 ROWS = (2, 4, 7, 8, 14)  # of a block, whose pixels are copied once for all filters
 CACHED = 1 << 18  # elements of filters that a second cache and a part of the third hold
 FEW = 512  # elements that are added up
@@ -173,8 +175,8 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     inside of a block of rows, whose pixels stay in a cache while all filters are read once. The loop along a
     window's row may be unrolled.
     """
-    filters = max(size for size in (1, 2, 4, lanes, 2 * lanes) if size <= op.extents[1])
-    pixels, count = _pixels(op, PIXELS[filters < 2 * lanes], rng)
+    filters = _filters(op.extents[1], lanes, rng)
+    pixels, count = _pixels(op, PIXELS[lanes][max(1, filters // lanes)], rng)
     others = [(i, 1) for i in (0, 2, 3) if i != pixels]
     loops: list[tuple[int, int]] = [*others, (pixels, count)]
     summed = math.prod(op.extents[4:])
@@ -194,6 +196,16 @@ def _filters_as_vectors(op: Op, lanes: int, rng: Rng) -> OpSketch:
     return _with_tails(op, sketch, lanes, rng)
 
 
+def _filters(extent: int, lanes: int, rng: Rng) -> int:
+    """Draw the filters of a tile: two whole registers or more if there are so many filters."""
+    whole = [registers * lanes for registers in PIXELS[lanes] if registers * lanes <= extent]
+    if not whole:
+        return max(size for size in (1, 2, 4, 8) if size <= extent)
+    several = whole[1:] or whole
+    fit = [size for size in several if extent % size == 0] or several[:1]
+    return fit[int(rng.integers(len(fit)))]
+
+
 def _block_of_rows(op: Op, rng: Rng) -> tuple[tuple[int, int], ...]:
     """Draw a loop along an image's rows in steps of several; () if no number of ROWS divides them."""
     sizes = [size for size in ROWS if size < op.extents[2] and op.extents[2] % size == 0]
@@ -205,7 +217,7 @@ def _pixels(op: Op, counts: Sequence[int], rng: Rng) -> tuple[int, int]:
 
     Pixels of a row share lines of a cache. Those of different images share none: they are for small images.
     """
-    sides = [i for i in (3, 2, 0) if op.extents[i] >= counts[0]]
+    sides = [i for i in (3, 2, 0) if op.extents[i] >= min(counts)]
     if not sides:
         longest = max((3, 2, 0), key=lambda i: op.extents[i])
         return longest, op.extents[longest]

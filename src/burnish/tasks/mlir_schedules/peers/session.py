@@ -96,8 +96,7 @@ def open_torch(mode: str, program: Program, original: str = "") -> PeerSession:
         ways = module_ways(module, trial.inputs[:count], prepare)
     else:
         trial = Trial(text)
-        family = program.name.partition(":")[0]
-        ways = family_ways(family, trial.inputs, trial.outputs[0], prepare)
+        ways = family_ways(program.name, trial.inputs, trial.outputs[0], prepare)
     kept = [way for way in ways if mode == "eager" or not way.into]
     reopen = partial(open_torch, mode, program, original)
     return PeerSession(name, program, reopen, _checked(name, program, kept, trial))

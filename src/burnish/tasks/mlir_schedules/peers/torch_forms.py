@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.tasks.mlir_schedules.peers.torch_ops import FAMILIES, Op
+from burnish.tasks.mlir_schedules.peers.torch_ops import Op, ops_of
 from burnish.tasks.mlir_schedules.peers.way import Call, Way
 from burnish.tasks.tensors.arrays import Array, placed
 
@@ -22,21 +22,16 @@ Prepare = Callable[[Any, Sequence[Tensor]], Any]
 """Compiles a function or a module for some tensors, and returns a function of such tensors."""
 
 
-def family_ways(family: str, inputs: Sequence[Array], output: Array, prepare: Prepare) -> Iterator[Way]:
-    """Yield the ways to write a program of a family; nothing if there are none.
+def family_ways(name: str, inputs: Sequence[Array], output: Array, prepare: Prepare) -> Iterator[Way]:
+    """Yield the ways to write a program of a family by functions of torch; nothing if there are none.
 
     Args:
-        family: The family's name, such as "matmul".
+        name: The program's name, such as "matmul:64x64x64".
         inputs: The program's inputs.
         output: An array of the shape of its only output.
         prepare: See Prepare; functions that write into an array stay as they are.
     """
-    return op_ways(FAMILIES.get(family, ()), inputs, output, prepare)
-
-
-def op_ways(ops: Sequence[Op], inputs: Sequence[Array], output: Array, prepare: Prepare) -> Iterator[Way]:
-    """Yield the ways to write a program by each of some functions of torch; see `family_ways`."""
-    for op in ops:
+    for op in ops_of(name):
         make = partial(_make, op, inputs, output, prepare)
         yield Way(op.name, make, partial(_result, op), op.into)
 

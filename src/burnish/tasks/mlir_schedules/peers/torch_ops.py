@@ -150,6 +150,10 @@ FAMILIES: Mapping[str, Sequence[Op]] = {
 }
 
 
-def convolutions(layout: str, **how: Any) -> Sequence[Op]:
-    """Return the ways to write a convolution of images, with torch's stride, padding or dilation."""
-    return _images(partial(_conv, **how), layout=layout)
+def ops_of(name: str) -> Sequence[Op]:
+    """Return the ways to write a program, by its name; () if it is of no family with such ways."""
+    family, _, extents = name.partition(":")
+    if family == "conv2d-batch":
+        *_, stride, padding = map(int, extents.split("x"))
+        return _images(partial(_conv, stride=stride, padding=padding), layout="nchw")
+    return FAMILIES.get(family, ())

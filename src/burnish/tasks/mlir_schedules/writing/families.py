@@ -2,6 +2,8 @@
 
 Products are m x n, with k summed over. Images are single, and NHWC unless the name says NCHW. For a
 convolution, h, w and f (filters) are the output's, and c is the input's. For a pool all are the input's.
+`conv2d-batch:8x3x224x224x64x7x2x3` is a convolution of a batch, channels first, all extents the input's: images,
+channels, rows, columns, filters, side of the window, its stride, and the zeros on each side of an image.
 The extents in sets are those of layers of real networks, and grids of sizes around them.
 """
 
@@ -19,6 +21,7 @@ from burnish.tasks.mlir_schedules.writing.draft import Draft, Tensor, Window
 from burnish.tasks.mlir_schedules.writing.layers import Layout, Reduction
 
 ANY = "..."  # after the last extent: more extents may follow
+PADDING = "padding"  # the last extent of a family, which may be 0; all others are at least 1
 NUMBERS = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,15}")
 LARGEST_BYTES = 1 << 30  # of all tensors of a program
 
@@ -94,6 +97,18 @@ def _conv2d(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tens
     h, w, f, c = extents
     image = _image(draft, window.before(h), window.before(w), c, layout)
     return layers.conv2d(draft, image, f, window, layout)
+
+
+def _conv2d_batch(draft: Draft, *extents: int) -> Tensor:
+    *image, filters, side, stride, padding = extents
+    window, value = Window(side, stride), draft.argument(*image)
+    if min(map(window.after, (extent + 2 * padding for extent in image[2:]))) < 1:
+        raise InputError(
+            f"a window of {side}x{side} on {image[2]}x{image[3]} with padding {padding}: too large"
+        )
+    if padding:
+        value = layers.padded(draft, value, padding, "nchw")
+    return layers.conv2d(draft, value, filters, window, "nchw")
 
 
 def _conv2d_padded(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
@@ -241,6 +256,23 @@ CONV2D_FIRST: Shapes = [  # the first layer of ResNet and of other networks that
     *[(side, side, filters, 3) for side in (56, 64, 80, 96, 112, 128) for filters in (16, 32, 64)],
     *listed("112x112x64x1 112x112x64x4"),
 ]
+WINDOWS = listed("1x1x0 1x2x0 3x1x0 3x1x1 3x2x1 5x1x2 7x2x3")  # side, stride, padding
+CONV2D_BATCH: Shapes = [
+    *[
+        (images, channels, side, side, filters, *window)
+        for images, side in ((1, 56), (2, 56), (4, 28), (4, 30), (8, 14), (16, 7), (64, 14))
+        for channels, filters in ((16, 32), (32, 64), (64, 64), (48, 96), (128, 128))
+        for window in WINDOWS
+        if images * channels * filters * (side * window[0] // window[1]) ** 2 < 5e8
+    ],
+    *[
+        (n, 3, side, side, filters, 7, 2, 3)
+        for n in (1, 2, 4)
+        for side in (64, 112, 160)
+        for filters in (32, 64)
+    ],
+    *listed("4x256x14x14x256x3x1x1 2x512x7x7x512x3x1x1 4x256x14x14x512x1x1x0 1x256x56x56x128x1x2x0"),
+]
 # h, w, c
 DEPTHWISE: Shapes = [
     *images((7, 14, 28, 56, 112), (32, 64, 96, 128)),
@@ -275,6 +307,7 @@ SEPARABLE: Shapes = [
 
 MNK, BMNK, MN = ("m", "n", "k"), ("b", "m", "n", "k"), ("m", "n")
 HWFC, HWC = ("h", "w", "f", "c"), ("h", "w", "c")
+NCHWF = ("images", "channels", "rows", "columns", "filters", "side", "stride", PADDING)
 SOME = ("n", ANY)
 
 
@@ -303,6 +336,7 @@ FAMILIES: dict[str, OpFamily] = {
     "conv2d-nchw-strided": _conv(CONV2D_STRIDED, Window(3, stride=2), "nchw"),
     "conv2d-padded": OpFamily(HWFC, _conv2d_padded, CONV2D_FEW),
     "conv2d-relu": OpFamily(HWFC, _conv2d_relu, CONV2D_FEW),
+    "conv2d-batch": OpFamily(NCHWF, _conv2d_batch, CONV2D_BATCH),
     "depthwise": OpFamily(HWC, partial(_depthwise, Window(3), "nhwc"), DEPTHWISE),
     "depthwise-strided": OpFamily(HWC, partial(_depthwise, Window(3, stride=2), "nhwc"), DEPTHWISE),
     "depthwise-nchw": OpFamily(HWC, partial(_depthwise, Window(3), "nchw"), DEPTHWISE),
@@ -334,6 +368,8 @@ def find(text: str) -> str:
     family, _, extents = text.partition(":")
     if family not in FAMILIES:
         raise UnknownName.among("family of programs", family, FAMILIES)
-    if not NUMBERS.fullmatch(extents):
-        raise InputError(f"{text}: expected {family}:{FAMILIES[family].form}, numbers of at least 1")
-    return FAMILIES[family].text([int(number) for number in extents.split("x")], text)
+    found = FAMILIES[family]
+    positive = extents.removesuffix("x0") if PADDING in found.extents else extents
+    if not NUMBERS.fullmatch(positive):
+        raise InputError(f"{text}: expected {family}:{found.form}, numbers of at least 1")
+    return found.text([int(number) for number in extents.split("x")], text)
