@@ -138,7 +138,8 @@ def test_every_case_is_held_out_but_networks_which_no_set_has() -> None:
 
 
 def test_every_family_with_held_out_programs_is_in_one_group() -> None:
-    known = [family for family in families.FAMILIES if any(map(sets.is_held_out, sets.names(family)))]
+    published = [family for family in families.FAMILIES if family not in sets.LATER]
+    known = [family for family in published if any(map(sets.is_held_out, sets.names(family)))]
     assert sorted(COMPARED) == sorted(known)
 
 

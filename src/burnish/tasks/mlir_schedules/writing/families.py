@@ -2,8 +2,8 @@
 
 Products are m x n, with k summed over. Images are single, and NHWC unless the name says NCHW. For a
 convolution, h, w and f (filters) are the output's, and c is the input's. For a pool all are the input's.
-`conv2d-batch:8x3x224x224x64x7x2x3` is a convolution of a batch, channels first, all extents the input's: images,
-channels, rows, columns, filters, side of the window, its stride, and the zeros on each side of an image.
+`conv2d-batch:8x3x224x224x64x7x2x3` is a convolution of a batch, channels first: images, channels, rows and
+columns of the input, filters, side of the window, its stride, and the zeros on each side of an image.
 The extents in sets are those of layers of real networks, and grids of sizes around them.
 """
 
@@ -103,9 +103,8 @@ def _conv2d_batch(draft: Draft, *extents: int) -> Tensor:
     *image, filters, side, stride, padding = extents
     window, value = Window(side, stride), draft.argument(*image)
     if min(map(window.after, (extent + 2 * padding for extent in image[2:]))) < 1:
-        raise InputError(
-            f"a window of {side}x{side} on {image[2]}x{image[3]} with padding {padding}: too large"
-        )
+        size = f"{image[2]}x{image[3]} with padding {padding}"
+        raise InputError(f"a window of {side}x{side} on {size}: expected a window that fits")
     if padding:
         value = layers.padded(draft, value, padding, "nchw")
     return layers.conv2d(draft, value, filters, window, "nchw")
@@ -265,12 +264,7 @@ CONV2D_BATCH: Shapes = [
         for window in WINDOWS
         if images * channels * filters * (side * window[0] // window[1]) ** 2 < 5e8
     ],
-    *[
-        (n, 3, side, side, filters, 7, 2, 3)
-        for n in (1, 2, 4)
-        for side in (64, 112, 160)
-        for filters in (32, 64)
-    ],
+    *[(images, 3, side, side, 64, 7, 2, 3) for images in (1, 2, 4) for side in (64, 96, 112, 160)],
     *listed("4x256x14x14x256x3x1x1 2x512x7x7x512x3x1x1 4x256x14x14x512x1x1x0 1x256x56x56x128x1x2x0"),
 ]
 # h, w, c
