@@ -13,6 +13,7 @@ from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
+from burnish.evaluation.finals import SHARE, Heard, finals, has_finals
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, Progress
@@ -68,9 +69,10 @@ def optimize(
 ) -> Result:
     """Search, replay the result in new processes, and keep the reference if the result is not better.
 
-    Where measurements are noisy, few gains are certain. If the result's is not, the policy's own choice
-    (Guide.choice) is compared with the reference next, and kept unless the interval shows a loss: the policy
-    has learned from many comparisons, and one more says little.
+    Where measurements are noisy, few gains are certain. The best of a search in a limit of time is chosen in
+    finals (burnish.evaluation.finals), and kept unless the interval shows a loss. If it is not kept, the
+    policy's own choice (Guide.choice) is compared with the reference next, and kept in the same way: the
+    policy has learned from many comparisons, and one more says little.
 
     Args:
         problem: The program, the task and the objective.
@@ -110,18 +112,26 @@ def optimize(
     costs = measure_baselines(problem, list(names))
     against = reference_of(task, goal, costs)
     callbacks.reference(against, costs[against][goal.name])
+    last = SHARE * (budget.seconds or 0.0) if has_finals(problem, budget) else 0.0
+    heard = Heard(callbacks.progress)
     found = search_stages(
         replace(problem, program=problem.program.remembered()),
-        budget,
+        replace(budget, seconds=budget.seconds - last) if budget.seconds else budget,
         guide_of,
         method=strategy.method,
         seed=strategy.seed,
-        progress=callbacks.progress,
+        progress=heard if last else callbacks.progress,
     )
+    winner: Trace | None = None
+    if last and heard.costs:
+        callbacks.note("running the best traces in turn")
+        winner = finals(problem, [*choices, *heard.best()], against, last)
+    if winner is not None:
+        found = replace(found, trace=winner, cost=heard.costs.get(winner, found.cost))
     callbacks.note(f"measuring again and comparing with {task.label(against)}")
     method = policies.named(strategy.method, next(filter(None, guides), ""))
     found = replace(found, method=method, budget=budget.text)
-    confirmed = confirm(problem, found, costs, effort=effort)
+    confirmed = confirm(problem, found, costs, effort=effort, expected=winner is not None)
     if confirmed.fallback and choices:
         callbacks.note(f"comparing the policy's choice with {task.label(against)}")
         choice = replace(found, trace=choices[0], cost=costs[against][goal.name])

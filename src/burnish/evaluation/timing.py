@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Run, Workload
@@ -124,19 +125,35 @@ def compare_times(
     measure = clock or run_clock(workload, what)
     with temporary_folder() as folder:
         for number in range(1 + rounds):
-            # New copies each round, because a file's pages keep their place in memory, which affects times.
-            programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
-            row = np.full((3, len(workload.runs)), np.inf)
-            with measurement_lock():  # for one round only, because other processes wait for the lock
-                for column, run in enumerate(workload.runs):
-                    order = rng.permutation(3)
-                    for program in (*order, *order[::-1]):
-                        row[program, column] = min(row[program, column], measure(programs[program], run))
+            row = time_round(sources, workload, measure, rng, folder)
             for kept, values in zip(times, row.tolist(), strict=True):
                 if number:
                     kept.append(values)
     first, same, second = times
     return compare_rounds(first, same, second, effort.confidence)
+
+
+def time_round(
+    sources: Sequence[Path], workload: Workload, measure: Clock, rng: np.random.Generator, folder: Path
+) -> NDArray[np.float64]:
+    """Time executables in turn, each twice on every input; return the lesser times, [executables, inputs].
+
+    Args:
+        sources: The executables; one that is listed twice is timed twice.
+        workload: The inputs.
+        measure: Measures a run.
+        rng: Draws the order.
+        folder: Takes a copy of each executable.
+    """
+    # New copies each round, because a file's pages keep their place in memory, which affects times.
+    programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
+    row = np.full((len(sources), len(workload.runs)), np.inf)
+    with measurement_lock():  # for one round only, because other processes wait for the lock
+        for column, run in enumerate(workload.runs):
+            order = rng.permutation(len(sources))
+            for program in (*order, *order[::-1]):
+                row[program, column] = min(row[program, column], measure(programs[program], run))
+    return row
 
 
 class Comparer:

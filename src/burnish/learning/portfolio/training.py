@@ -243,12 +243,14 @@ class SequenceValuesTraining(ConfiguredTraining):
         return table
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
-        """Return the reference, a portfolio, the sequences of `also`, and the strongest of the found traces.
+        """Return the reference, a portfolio, the given sequences, and the strongest of the found traces.
 
-        The portfolio evolves from the found traces and the sequences of `also`.
+        The given ones are `candidates` and the sequences of `also`. The portfolio evolves from them and from
+        the found traces.
         """
         reference = self.task.hints.first_trace
-        others = [trace for name in self.plan.also for trace in self._named(name, "also").traces]
+        others = list(self.plan.candidates)
+        others += [trace for name in self.plan.also for trace in self._named(name, "also").traces]
         first = [reference, *others, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(
@@ -350,6 +352,7 @@ class Plan:
     strongest: int = 40  # traces of the search with the largest gains, added to the portfolio
     left_to_sites: tuple[str, ...] = ()  # prefixes of the actions that only suffixes may have
     base: str = ""  # a policy, by name or file, that gets training programs; nothing else of it changes
+    candidates: tuple[Trace, ...] = ()  # sequences to begin with
     also: tuple[str, ...] = ()  # policies, by name or file, whose sequences are further candidates
     size: int = 64  # most sequences in the portfolio
     table: int = 300  # programs that the portfolio is applied to
