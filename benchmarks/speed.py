@@ -1,14 +1,15 @@
 """Run time of whole programs over clang -O3, on inputs that neither search nor profile saw.
 
     python benchmarks/speed.py [PATTERN ...] [--policy FILE] [--seconds 25] [--profile yes no]
-                               [--ways level policy search] [--rounds 7] [--out FOLDER]
+                               [--ways level policy search] [--march native] [--rounds 7] [--out FOLDER]
 
 Programs are kernels and workloads; by default the kernels from n to z, which sequence-values-seconds is not
 trained on, and all workloads. Each one is optimized for its medium input, without a profile and with one
 (`--profile`): by clang -O3 alone, by the policy's sequence of the largest expected gain, and by a search that
-the policy guides (--ways). The objects are then compared with clang -O3's on the large input, in interleaved
-rounds of CPU times, and so are their outputs. --out, by default benchmarks/results/speed, gets rows.jsonl, a
-row for each program and way, and table.txt.
+the policy guides (--ways). With --march, which is for kernels, clang takes it for each of them. The objects
+are then compared with clang -O3's on the large input, in interleaved rounds of CPU times, and so are their
+outputs. --out, by default benchmarks/results/speed, gets rows.jsonl, a row for each program and way, and
+table.txt.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +71,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=25.0, help="of search")
     parser.add_argument("--method", default="mixed")
     parser.add_argument("--profile", nargs="+", choices=("no", "yes"), default=["no", "yes"])
+    parser.add_argument("--march", default="", help="clang's -march, such as native, for kernels")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "speed")
     options = parser.parse_args()
     keep(rows(options), options.out, table)
 
 
-def cases(patterns: Sequence[str]) -> Iterator[Case]:
-    """Yield the programs whose names match a pattern."""
-    suites = (("kernels", kernel_names(), load_kernel), ("workloads", workload_names(), load_workload))
+def cases(patterns: Sequence[str], march: str) -> Iterator[Case]:
+    """Yield the programs whose names match a pattern; with `march`, only kernels."""
+    kernels = "kernels", kernel_names(), partial(load_kernel, march=march)
+    suites = (kernels,) if march else (kernels, ("workloads", workload_names(), load_workload))
     for suite, names, load in suites:
         for name in names:
             if any(fnmatch(f"{suite}:{name}", pattern) for pattern in patterns):
@@ -87,7 +91,7 @@ def cases(patterns: Sequence[str]) -> Iterator[Case]:
 def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a row for each program and way of making its object."""
     comparer = Comparer(Effort(repeats=options.rounds, confidence=CONFIDENCE))
-    for case in cases(options.patterns):
+    for case in cases(options.patterns, options.march):
         assert case.unseen.workload
         baseline = open_baseline(case.seen, LEVEL).object_code()
         for profile in (choice == "yes" for choice in options.profile):
@@ -96,7 +100,7 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 made = baseline if trace is None else object_after(task, case.seen, trace)
                 same_output(baseline, made, case.unseen)
                 found = comparer.compare(baseline, made, case.unseen.workload)
-                row = {"program": case.seen.name, "way": way, "profile": profile}
+                row = {"program": case.seen.name, "way": way, "profile": profile, "march": options.march}
                 figures = {"ratio": found.ratio, "low": found.low, "high": found.high}
                 yield row | figures | {"verdict": found.verdict, "trace": trace}
                 print(f"{case.seen.name} {way} {profile} {found.ratio:.3f} {found.verdict}", file=sys.stderr)

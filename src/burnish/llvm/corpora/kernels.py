@@ -56,10 +56,13 @@ def find_kernel(name: str) -> Kernel:
     return known[name]
 
 
-def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level: str = "Oz") -> Program:
+def load_kernel(
+    name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level: str = "Oz", march: str = ""
+) -> Program:
     """Return a kernel as a program of the LLVM tasks, with its workload.
 
-    Sizes in the name replace `sizes`: "fft@medium", "fft@small,large". None takes all.
+    Sizes in the name replace `sizes`: "fft@medium", "fft@small,large". None takes all. `march` is clang's
+    -march, such as "native"; without it, any machine of the architecture runs the kernel.
 
     Raises:
         UnknownName: there is no such kernel, or the kernel has no such size.
@@ -68,14 +71,15 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
     name, at, chosen = name.partition("@")
     runs = choose_runs(name, find_kernel(name).runs, chosen.split(",") if at else sizes)
     return Program(
-        f"{PREFIX}{name}", "llvm", _bitcode(name, level), Workload(runs, link_arguments=LINK_ARGUMENTS)
+        f"{PREFIX}{name}", "llvm", _bitcode(name, level, march), Workload(runs, link_arguments=LINK_ARGUMENTS)
     )
 
 
 @functools.cache
-def _bitcode(name: str, level: str) -> bytes:
+def _bitcode(name: str, level: str, march: str) -> bytes:
     # compile in the kernels' folder, so that the module does not contain the path of burnish's installation
-    return compile_to_bitcode(Path(f"{name}.c"), FLAGS, level=level, directory=FOLDER)
+    flags = (*FLAGS, f"-march={march}") if march else FLAGS
+    return compile_to_bitcode(Path(f"{name}.c"), flags, level=level, directory=FOLDER)
 
 
 def read_suite(table: Path, sizes: str) -> Iterator[tuple[str, dict[str, Any], tuple[Run, ...]]]:
