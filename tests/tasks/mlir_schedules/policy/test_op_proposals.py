@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -14,21 +15,24 @@ from hypothesis import strategies as st
 import burnish.tasks.mlir_schedules.policy.op_proposals as op_proposals
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.core.trace import split_entry
-from burnish.policies.find import SHIPPED
+from burnish.policies.find import SHIPPED, find_guide
 from burnish.tasks.mlir_schedules.actions import ACTIONS
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
 from burnish.tasks.mlir_schedules.legality import IMAGES
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, propose
-from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
+from burnish.tasks.mlir_schedules.policy.op_search import OpSearch, SketchChoice
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import entries, opened, realize, repeats, sketch_of
 from burnish.tasks.mlir_schedules.train.op_cost_training import MeasuredSketches, measure
 from burnish.tasks.mlir_schedules.writing import layers
 from burnish.tasks.mlir_schedules.writing.draft import Draft, Window
+from burnish.tasks.mlir_schedules.writing.families import find
+from burnish.tasks.tensors.machine import machine_of
 from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
 from burnish.tasks.tensors.train.measuring import line_of, read_rows
 from tests.tasks.mlir_schedules.small import SMALL, small
@@ -49,9 +53,36 @@ TWICE = """func.func @main(%a: tensor<24x32xf32>, %b: tensor<32x32xf32>) -> tens
 }"""
 
 
-@pytest.fixture(scope="module")
-def model() -> CostModel:
-    return load_cost_model(SHIPPED / "mlir_schedules-seconds-avx2.npz", COLUMNS, KIND)
+@pytest.fixture(scope="module", params=["avx2", "avx512"])
+def model(request: pytest.FixtureRequest) -> CostModel:
+    return load_cost_model(SHIPPED / f"mlir_schedules-seconds-{request.param}.npz", COLUMNS, KIND)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"), [("x86-64", "avx2"), ("haswell", "avx2"), ("skylake-avx512", "avx512")]
+)
+def test_the_shipped_policy_is_that_of_such_a_machine(
+    cpu: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.tasks.tensors.policy.cost_model.host", lambda: machine_of(cpu))
+    found = find_guide("shipped", load_task("mlir_schedules"), "seconds")
+    assert found and found[1] == f"mlir_schedules-seconds-{expected}"
+
+
+@pytest.mark.parametrize(
+    ("lanes", "filters", "expected"),
+    [(8, 64, {16}), (8, 8, {8}), (16, 128, {32, 64}), (16, 96, {32}), (16, 72, {32}), (16, 16, {16})],
+)
+def test_tiles_of_filters_fit_into_the_registers(lanes: int, filters: int, expected: set[int]) -> None:
+    """Two registers or four for each pixel, one if there are so few filters; 14 and 28 at most in all."""
+    text = find(f"conv2d-batch:2x8x28x28x{filters}x3x1x1")
+    _, ops = opened(open_program(program(text, "images")))
+    (op,) = (op for op in ops.values() if op.kind == IMAGES)
+    rng = np.random.default_rng(0)
+    tiles = [dict(sketch.tile) for _ in range(100) if (sketch := draw(op, lanes, rng))]
+    assert {tile[1] for tile in tiles} == expected
+    registers = [-(-tile[1] // lanes) * tile[3] for tile in tiles]
+    assert max(registers) <= {8: 14, 16: 28}[lanes] and max(registers) >= 7
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -190,10 +221,15 @@ def test_ops_that_are_alike_are_measured_once(model: CostModel) -> None:
     assert chosen and chosen.choices["matmul#2"] is products.fastest
 
 
+def last_sketch(pool: Sequence[SketchChoice]) -> SketchChoice:
+    """Return the choice of the longest predicted time that is not LLVM's."""
+    return next((one for one in reversed(pool) if one.sketch), pool[-1])
+
+
 def test_networks_take_what_was_fastest_apart(model: CostModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def prefer_another(apart: IndependentOps, seconds: float) -> None:
         for one in apart.ops:
-            one.fastest = one.search.pools[one.name][-1]
+            one.fastest = last_sketch(one.search.pools[one.name])
 
     monkeypatch.setattr(op_proposals, "INDEPENDENT_FROM", 2)
     monkeypatch.setattr(IndependentOps, "measure", prefer_another)
@@ -203,12 +239,10 @@ def test_networks_take_what_was_fastest_apart(model: CostModel, monkeypatch: pyt
     proposals.close()
     ops = opened(open_program(program(TWICE, "twice")))[1]
     pool = OpSearch(ops, model).pools["matmul#1"]
-    expected = {
-        site: entries(ops[site], pool[-1].sketch) for site in ("matmul#1", "matmul#2") if pool[-1].sketch
-    }
-    assert expected
-    for site, texts in expected.items():
-        assert tuple(text for text in first if text.startswith(site)) == texts
+    sketch = last_sketch(pool).sketch
+    assert sketch
+    for site in ("matmul#1", "matmul#2"):
+        assert tuple(text for text in first if text.startswith(site)) == entries(ops[site], sketch)
 
 
 def test_ops_are_measured_apart_until_a_last_network_fits_in(
@@ -252,7 +286,5 @@ def test_a_model_proposes_some_of_what_is_measured(model: CostModel) -> None:
 
 
 def test_policies_of_another_task_are_refused() -> None:
-    from burnish.core.registry import load_task
-
     with pytest.raises(InputError):
         op_proposals.load_for(Path(SHIPPED / "loop_nests-seconds-avx2.npz"), load_task("mlir_schedules"))
