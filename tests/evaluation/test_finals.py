@@ -150,8 +150,8 @@ def test_no_winner_without_a_faster_one(monkeypatch: pytest.MonkeyPatch, entered
 
 def test_what_cannot_be_linked_is_left_out(monkeypatch: pytest.MonkeyPatch, entered: list[int]) -> None:
     problem = Problem(SPEED, runnable(), "seconds", limits=LIMITS)
-    linked = Mock(side_effect=[Path("reference"), CompileError("no such symbol"), Path("0.program")])
-    monkeypatch.setattr(rooms, "link", linked)
+    linked = Mock(side_effect=[Path("reference"), CompileError("no such symbol"), Path("another")])
+    monkeypatch.setattr(timing, "link", linked)
     assert finals(problem, [TRACES[0], TRACES[2]], "O3", 60) == TRACES[2]
     assert entered == [2]
 

@@ -20,9 +20,7 @@ from burnish.core.errors import CompileError, CompilerCrash, Miscompiled
 from burnish.core.program import Workload
 from burnish.core.trace import Trace
 from burnish.evaluation.intervals import centre
-from burnish.evaluation.timing import Clock, run_clock, time_round
-from burnish.llvm.run import link
-from burnish.llvm.run.folder import temporary_folder
+from burnish.evaluation.timing import Clock, linker, run_clock, time_round
 from burnish.search import Budget, Progress
 from burnish.search.problem import Problem
 from burnish.workers.worker import Worker
@@ -72,8 +70,8 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
     workload = problem.program.workload
     assert workload
     measure = run_clock(workload, problem.goal.name)
-    with closing(Worker(problem.limits)) as worker, temporary_folder() as folder:
-        first = link(problem.open_baseline(reference, worker).object_code(), workload, folder / "reference")
+    with closing(Worker(problem.limits)) as worker, linker(workload) as linked:
+        first = linked(problem.open_baseline(reference, worker).object_code())
         began = time.monotonic()
         for run in workload.runs:
             measure(first, run)
@@ -88,7 +86,7 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
                 session.replay(trace)
                 code = session.object_code()
                 if code not in found:
-                    found[code] = trace, link(code, workload, folder / f"{len(found)}.program")
+                    found[code] = trace, linked(code)
             except (CompilerCrash, CompileError):
                 continue
             finally:
@@ -134,15 +132,14 @@ def halve(paths: Sequence[Path], workload: Workload, measure: Clock, seconds: fl
     left = list(range(1, len(paths)))
     logs: dict[int, list[float]] = {number: [] for number in left}
     halvings = _halvings(len(left))
-    with temporary_folder() as folder:
-        for number in range(halvings):
-            until = began + seconds * (number + 1) / halvings
-            while not logs[left[0]] or time.monotonic() < until:
-                row = time_round([paths[0], *(paths[i] for i in left)], workload, measure, rng, folder)
-                totals = row.sum(axis=1).clip(min=1e-9)
-                for i, total in zip(left, totals[1:], strict=True):
-                    logs[i].append(math.log(totals[0] / total))
-            left = sorted(left, key=lambda i: -centre(logs[i]))[: math.ceil(len(left) / 2)]
+    for number in range(halvings):
+        until = began + seconds * (number + 1) / halvings
+        while not logs[left[0]] or time.monotonic() < until:
+            row = time_round([paths[0], *(paths[i] for i in left)], workload, measure, rng)
+            totals = row.sum(axis=1).clip(min=1e-9)
+            for i, total in zip(left, totals[1:], strict=True):
+                logs[i].append(math.log(totals[0] / total))
+        left = sorted(left, key=lambda i: -centre(logs[i]))[: math.ceil(len(left) / 2)]
     return [centre(logs[i]) if i in left else -math.inf for i in range(1, len(paths))]
 
 

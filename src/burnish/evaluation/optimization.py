@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def optimize(
     winner: Trace | None = None
     if last and heard.costs:
         callbacks.note("running the best traces in turn")
-        winner = finals(problem, [*choices, *heard.best()], against, last)
+        with suppress(KeyboardInterrupt):  # the search's own best is there
+            winner = finals(problem, [*choices, *heard.best()], against, last)
     if winner is not None:
         found = replace(found, trace=winner, cost=heard.costs.get(winner, found.cost))
     callbacks.note(f"measuring again and comparing with {task.label(against)}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shutil
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -123,18 +125,17 @@ def compare_times(
     sources = baseline, baseline, candidate
     times: tuple[list[list[float]], ...] = [], [], []  # [program][round][input]
     measure = clock or run_clock(workload, what)
-    with temporary_folder() as folder:
-        for number in range(1 + rounds):
-            row = time_round(sources, workload, measure, rng, folder)
-            for kept, values in zip(times, row.tolist(), strict=True):
-                if number:
-                    kept.append(values)
+    for number in range(1 + rounds):
+        row = time_round(sources, workload, measure, rng)
+        for kept, values in zip(times, row.tolist(), strict=True):
+            if number:
+                kept.append(values)
     first, same, second = times
     return compare_rounds(first, same, second, effort.confidence)
 
 
 def time_round(
-    sources: Sequence[Path], workload: Workload, measure: Clock, rng: np.random.Generator, folder: Path
+    sources: Sequence[Path], workload: Workload, measure: Clock, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Time executables in turn, each twice on every input; return the lesser times, [executables, inputs].
 
@@ -143,17 +144,28 @@ def time_round(
         workload: The inputs.
         measure: Measures a run.
         rng: Draws the order.
-        folder: Takes a copy of each executable.
     """
-    # New copies each round, because a file's pages keep their place in memory, which affects times.
-    programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
     row = np.full((len(sources), len(workload.runs)), np.inf)
-    with measurement_lock():  # for one round only, because other processes wait for the lock
+    # The lock is for one round only, because other processes wait for it.
+    with temporary_folder() as folder, measurement_lock():
+        # New copies each round, because a file's pages keep their place in memory, which affects times.
+        programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
         for column, run in enumerate(workload.runs):
             order = rng.permutation(len(sources))
             for program in (*order, *order[::-1]):
                 row[program, column] = min(row[program, column], measure(programs[program], run))
     return row
+
+
+@contextmanager
+def linker(workload: Workload) -> Iterator[Callable[[bytes], Path]]:
+    """Yield a function that links objects of a program; the executables are removed at the end.
+
+    The function raises CompileError if an object cannot be linked.
+    """
+    numbers = itertools.count()
+    with temporary_folder() as folder:
+        yield lambda code: link(code, workload, folder / str(next(numbers)))
 
 
 class Comparer:
@@ -177,9 +189,8 @@ class Comparer:
             return Comparison(1.0, 1.0, 1.0, IDENTICAL, self.effort.confidence, 0)
         key = baseline, candidate, workload.digest, what
         if key not in self._known:
-            with temporary_folder() as folder:
-                first = link(baseline, workload, folder / "a")
-                second = link(candidate, workload, folder / "b")
+            with linker(workload) as linked:
+                first, second = linked(baseline), linked(candidate)
                 self._known[key] = compare_times(first, second, workload, what=what, effort=self.effort)
         return self._known[key]
 
