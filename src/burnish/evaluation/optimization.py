@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -126,8 +127,10 @@ def optimize(
     winner: Trace | None = None
     if last and heard.costs:
         callbacks.note("running the best traces in turn")
+        began = time.monotonic()
         with suppress(KeyboardInterrupt):  # the search's own best is there
             winner = finals(problem, [*choices, *heard.best()], against, last)
+        found = replace(found, seconds=round(found.seconds + time.monotonic() - began, 3))
     if winner is not None:
         found = replace(found, trace=winner, cost=heard.costs.get(winner, found.cost))
     callbacks.note(f"measuring again and comparing with {task.label(against)}")

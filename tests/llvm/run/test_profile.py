@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import InputError
@@ -14,8 +18,9 @@ from burnish.core.registry import load_task
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.modules.origin import Options
 from burnish.llvm.modules.session import open_session
+from burnish.llvm.run import profile as profiles
 from burnish.llvm.run.block_counts import block_counts
-from burnish.llvm.run.profile import SPLIT, profile
+from burnish.llvm.run.profile import SPLIT, kept_counts, profile
 
 TEXT = """
 target triple = "x86_64-unknown-linux-gnu"
@@ -166,3 +171,70 @@ def test_profiled_kernels_print_what_is_expected(name: str) -> None:
     session.apply(task.actions.index("clang<O3>"))
     session.verify()
     assert session.cost("seconds") > 0
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let counts differ from run to run, and return those of each run; what is kept is in tmp_path."""
+    runs: list[int] = []
+
+    def counted(*_: object) -> NDArray[np.uint64]:
+        runs.append(len(runs))
+        return np.array([runs[-1]], dtype=np.uint64)
+
+    monkeypatch.setattr(profiles, "default_cache", lambda: tmp_path)
+    monkeypatch.setattr(profiles, "block_counts", counted)
+    return runs
+
+
+def test_a_program_runs_once_for_all_processes(kept: list[int], tmp_path: Path) -> None:
+    module = _native.Module(TEXT.encode())
+    workload = Workload((Run("only", ("3",)),))
+    assert [kept_counts(module, workload).tolist() for _ in range(3)] == [[0]] * 3
+    assert kept_counts(module, Workload((Run("only", ("4",)),))).tolist() == [1]
+    assert len(list((tmp_path / "profiles").iterdir())) == 2
+    for path in (tmp_path / "profiles").iterdir():
+        path.write_bytes(path.read_bytes()[:-3])  # cut off
+    assert [kept_counts(module, workload).tolist() for _ in range(2)] == [[2]] * 2
+    assert kept == [0, 1, 2]
+
+
+def test_of_two_processes_the_first_one_counts(
+    kept: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, workload = _native.Module(TEXT.encode()), Workload((Run("only", ("3",)),))
+
+    def late(*_: object) -> NDArray[np.uint64]:
+        monkeypatch.undo()
+        monkeypatch.setattr(profiles, "default_cache", lambda: tmp_path)
+        monkeypatch.setattr(profiles, "block_counts", lambda *_: np.array([7], dtype=np.uint64))
+        kept_counts(module, workload)  # of the other process
+        return np.array([8], dtype=np.uint64)
+
+    monkeypatch.setattr(profiles, "block_counts", late)
+    assert kept_counts(module, workload).tolist() == [7]
+    assert len(list((tmp_path / "profiles").iterdir())) == 1 and not kept
+
+
+def test_the_newest_profiles_are_kept(
+    kept: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "KEPT", 2)
+    module = _native.Module(TEXT.encode())
+    for number in range(4):
+        kept_counts(module, Workload((Run("only", (str(number),)),)))
+        for age, path in enumerate(
+            sorted((tmp_path / "profiles").iterdir(), key=lambda one: np.load(one)[0])
+        ):
+            os.utime(path, (age, age))
+    left = [int(np.load(path)[0]) for path in (tmp_path / "profiles").iterdir()]
+    assert sorted(left) == [2, 3]
+
+
+def test_without_a_cache_the_program_runs_each_time(
+    kept: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(profiles, "default_cache", lambda: tmp_path / "file")
+    module, workload = _native.Module(TEXT.encode()), Workload((Run("only", ("3",)),))
+    assert [kept_counts(module, workload).tolist() for _ in range(2)] == [[0], [1]]

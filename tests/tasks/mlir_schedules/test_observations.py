@@ -155,7 +155,7 @@ def test_texts_are_the_program_and_the_module() -> None:
 
 def test_runtime_is_what_a_call_takes() -> None:
     (seconds,) = observed(opened("matmul"), "runtime")
-    assert 0 < seconds < 1e-3
+    assert 0 < seconds < 1
 
 
 def test_fork_sees_the_same_and_goes_its_own_way() -> None:
