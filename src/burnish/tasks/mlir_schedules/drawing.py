@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,8 +35,12 @@ _CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channe
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
-_NARROW = {1: (7, 8, 10), 2: (4, 5, 6)}
-PIXELS = {16: {1: (7, 8, 14), 2: (7, 8, 14, 10, 12), 4: (4, 5, 6)}, 8: _NARROW, 4: _NARROW}
+_NARROW: Mapping[int, Sequence[int]] = {1: (7, 8, 10), 2: (4, 5, 6)}
+PIXELS: Mapping[int, Mapping[int, Sequence[int]]] = {
+    16: {1: (7, 8, 14), 2: (7, 8, 14, 10, 12), 4: (4, 5, 6)},
+    8: _NARROW,
+    4: _NARROW,
+}
 """Numbers of pixels of a tile then, by the lanes of a register and by the registers for each pixel."""
 ROWS = (2, 4, 7, 8, 14)  # of a block, whose pixels are copied once for all filters
 CACHED = 1 << 18  # elements of filters that a second cache and a part of the third hold
