@@ -103,7 +103,7 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
 
 
 def finalists(seconds: float, run_seconds: float) -> int:
-    """Return how many objects can run for LEAST_ROUNDS before each halving: FINALISTS at most, perhaps 0.
+    """Return the number of objects that can run for LEAST_ROUNDS before each halving: 0 to FINALISTS.
 
     Args:
         seconds: The time for all.
@@ -144,5 +144,5 @@ def halve(paths: Sequence[Path], workload: Workload, measure: Clock, seconds: fl
 
 
 def _halvings(count: int) -> int:
-    """Return how often half of so many drop out until one is left, the last rounds of one or two included."""
+    """Return the number of halvings until one of `count` is left, at least 1 for the rounds of a single one."""
     return max(1, math.ceil(math.log2(count))) if count else 0

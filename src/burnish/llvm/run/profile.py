@@ -63,7 +63,7 @@ def kept_counts(module: _native.Module, workload: Workload) -> NDArray[np.uint64
 
 
 def _read(path: Path) -> NDArray[np.uint64] | None:
-    """Return kept counts; None if there are none. A broken file is removed."""
+    """Return kept counts, or None without a readable file. A broken file is removed."""
     try:
         found: NDArray[np.uint64] = np.load(path)
     except OSError:
