@@ -144,5 +144,5 @@ def halve(paths: Sequence[Path], workload: Workload, measure: Clock, seconds: fl
 
 
 def _halvings(count: int) -> int:
-    """Return the number of halvings until one of `count` is left: at least 1, for the rounds of a single one."""
+    """Return the number of halvings until one is left: at least 1, for the rounds of a single one."""
     return max(1, math.ceil(math.log2(count))) if count else 0
