@@ -72,13 +72,12 @@ def test_a_hang_ends_with_its_children(tmp_path: Path) -> None:
 
 
 def test_calls_run_at_the_same_time(tmp_path: Path) -> None:
-    """The first call ends only after the second one, and a third one begins when one has ended."""
+    """The first call ends only after the second one's result, and a third one begins when one has ended."""
     begun = []
 
     def call(number: int) -> str:
         if number == 0:
-            wait_until((tmp_path / "1").exists)
-        (tmp_path / str(number)).touch()
+            wait_until((tmp_path / "seen").exists)
         return f"of {number}"
 
     def calls() -> Iterator[Callable[[], str]]:
@@ -89,6 +88,7 @@ def test_calls_run_at_the_same_time(tmp_path: Path) -> None:
     results = several(calls(), 2, 60, tmp_path)
     assert not begun
     assert next(results) == "of 1" and begun == [0, 1]
+    (tmp_path / "seen").touch()
     assert sorted(map(str, results)) == ["of 0", "of 2"]
 
 
