@@ -9,10 +9,10 @@ from fnmatch import fnmatch
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.mlir_schedules.writing import sets
+from burnish.tasks.mlir_schedules.writing.families import OF_BATCHES
 
 MATMUL, LARGE_MATMUL, NETWORK = "matmul", "matmul-1024", "network"
 CHANNELS_FIRST, MEMORY = "channels-first", "memory"
-CONV2D_BATCH = "conv2d-batch"
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     MATMUL: ("matmul",),
     "product": ("matmul-at", "matmul-bt", "batch-matmul", "batch-matmul-bt"),
@@ -135,7 +135,7 @@ def group_of(name: str) -> str:
     family = name.partition(":")[0]
     if family.endswith(".py"):
         return NETWORK
-    if family == CONV2D_BATCH:
+    if family == OF_BATCHES:
         return CHANNELS_FIRST
     for group, families in FAMILIES.items():
         if family in families:

@@ -84,7 +84,7 @@ def test_listed_programs_are_chosen_by_their_group_alone() -> None:
     assert [case.name for case in found] == [name for names in cases.LISTED.values() for name in names]
     assert {case.split for case in found} == {"none"}
     assert not {case.name for case in cases.choose()} & {case.name for case in found}
-    assert not {*sets.names(cases.CONV2D_BATCH)} & {case.name for case in found}
+    assert not {*sets.names(families.OF_BATCHES)} & {case.name for case in found}
 
 
 def test_a_wrong_result_is_told_and_no_contender(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_every_case_is_held_out_but_networks_which_no_set_has() -> None:
 
 
 def test_every_family_with_held_out_programs_is_in_one_group() -> None:
-    published = [family for family in families.FAMILIES if family not in sets.LATER]
+    published = [family for family in families.FAMILIES if family != families.OF_BATCHES]
     known = [family for family in published if any(map(sets.is_held_out, sets.names(family)))]
     assert sorted(COMPARED) == sorted(known)
 

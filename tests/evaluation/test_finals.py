@@ -156,6 +156,26 @@ def test_what_cannot_be_linked_is_left_out(monkeypatch: pytest.MonkeyPatch, ente
     assert entered == [2]
 
 
+def test_objects_are_made_in_the_first_half_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, entered: list[int]
+) -> None:
+    now = [0.0]
+
+    def link(*_: object) -> Path:
+        now[0] += 4  # seconds
+        return Path(str(now[0]))
+
+    monkeypatch.setattr(rooms, "time", Mock(monotonic=lambda: now[0]))
+    monkeypatch.setattr(timing, "link", link)
+    problem = Problem(SPEED, runnable(), "seconds", limits=LIMITS)
+    traces = [("clang<O1>",), ("clang<O2>",), ("clang<Oz>",)]
+    assert finals(problem, traces, "O3", 20) == traces[1]  # the last would begin after 12 s
+    assert entered == [3]
+    now[0] = 0.0
+    assert finals(problem, traces, "O3", 3) is None  # the reference took all of it
+    assert now == [4] and entered == [3]
+
+
 @pytest.mark.parametrize("verdict", [NO_DIFFERENCE, SLOWER])
 def test_the_winner_is_kept_unless_it_is_certainly_slower(
     monkeypatch: pytest.MonkeyPatch, verdict: str

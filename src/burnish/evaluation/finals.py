@@ -7,7 +7,6 @@ halving: Jamieson and Talwalkar 2016).
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from burnish.workers.worker import Worker
 
 SHARE = 0.4  # of a budget in seconds, for the finals
 FINALISTS = 12  # most objects
+BUILDS = 0.5  # of the finals' time, at most, for making the objects
 LEAST_ROUNDS = 2  # before half of the finalists drop out; with less time, there are fewer finalists
 
 
@@ -47,7 +47,7 @@ class Heard:
 
     def best(self) -> list[Trace]:
         """Return the traces, the cheapest first."""
-        return heapq.nsmallest(len(self.costs), self.costs, key=self.costs.__getitem__)
+        return sorted(self.costs, key=self.costs.__getitem__)
 
 
 def has_finals(problem: Problem, budget: Budget) -> bool:
@@ -66,7 +66,8 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
         reference: The baseline.
         seconds: The time to take, less what the last round takes longer.
     """
-    end = time.monotonic() + seconds
+    start = time.monotonic()
+    end = start + seconds
     workload = problem.program.workload
     assert workload
     measure = run_clock(workload, problem.goal.name)
@@ -75,11 +76,14 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
         began = time.monotonic()
         for run in workload.runs:
             measure(first, run)
-        count = finalists(end - time.monotonic(), time.monotonic() - began)
+        run_seconds = time.monotonic() - began
+        count = finalists(end - time.monotonic(), run_seconds)
+        if not count:
+            return None
         found: dict[bytes, tuple[Trace, Path]] = {}
         opened = problem.open(worker)
         for trace in traces:
-            if len(found) == count:
+            if len(found) == count or time.monotonic() > start + BUILDS * seconds:
                 break
             session = opened.fork()
             try:
@@ -91,15 +95,16 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
                 continue
             finally:
                 session.close()
-        if not found:
+        chosen = list(found.values())[: finalists(end - time.monotonic(), run_seconds)]
+        if not chosen:
             return None
-        paths = [first, *(path for _, path in found.values())]
+        paths = [first, *(path for _, path in chosen)]
         try:
             ratios = halve(paths, workload, measure, end - time.monotonic())
         except Miscompiled:  # a crash that the search did not see
             return None
     best = int(np.argmax(ratios))
-    return [trace for trace, _ in found.values()][best] if ratios[best] > 0 else None
+    return chosen[best][0] if ratios[best] > 0 else None
 
 
 def finalists(seconds: float, run_seconds: float) -> int:

@@ -10,7 +10,7 @@ from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownNa
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.programs import MlirSource, program
 from burnish.tasks.mlir_schedules.writing import sets
-from burnish.tasks.mlir_schedules.writing.families import FAMILIES, find
+from burnish.tasks.mlir_schedules.writing.families import FAMILIES, OF_BATCHES, find
 from burnish.tasks.mlir_schedules.writing.generator import random_text
 
 SOURCE = MlirSource()
@@ -77,7 +77,7 @@ def test_names_stand_for_sets() -> None:
     assert SOURCE.expand("random:7") == ["random:7"] and SOURCE.expand(PRODUCT) == [PRODUCT]
     assert len(SOURCE.open("set1250:all")) == 1250
     assert SOURCE.open("set1250:all")[-1].name.startswith("random:")
-    assert {name.partition(":")[0] for name in SOURCE.expand("sample:train")} == {*FAMILIES} - {*sets.LATER}
+    assert {name.partition(":")[0] for name in SOURCE.expand("sample:train")} == {*FAMILIES} - {OF_BATCHES}
 
 
 def test_a_random_program_is_that_of_its_seed() -> None:

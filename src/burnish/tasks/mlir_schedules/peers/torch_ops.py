@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from burnish.tasks.mlir_schedules.writing.families import OF_BATCHES
+
 EPSILON = 1e-5  # of layer norms
 
 
@@ -153,7 +155,7 @@ FAMILIES: Mapping[str, Sequence[Op]] = {
 def ops_of(name: str) -> Sequence[Op]:
     """Return the ways to write a program, by its name; () if it is of no family with such ways."""
     family, _, extents = name.partition(":")
-    if family == "conv2d-batch":
+    if family == OF_BATCHES:
         *_, stride, padding = map(int, extents.split("x"))
         return _images(partial(_conv, stride=stride, padding=padding), layout="nchw")
     return FAMILIES.get(family, ())

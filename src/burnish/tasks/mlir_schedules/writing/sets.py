@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.tasks.mlir_schedules.writing.families import FAMILIES
+from burnish.tasks.mlir_schedules.writing.families import FAMILIES, OF_BATCHES
 
 SPLITS = ("train", "test", "all")
 HELD_OUT = 10  # one of this many names is in the test split
@@ -15,7 +15,6 @@ EVERY = "schedules"  # the set of all families
 SAMPLE = "sample"  # some of each family
 OF_EACH = 20  # programs of a family in the sample, or fewer if there are fewer
 RANDOM = "random"
-LATER = ("conv2d-batch",)  # families in no set but their own: the sets were published before
 FIRST_SEED = 1_000_000  # of the random programs of sets: larger than seeds that users name
 LARGE = 1250  # programs
 
@@ -56,7 +55,7 @@ def _of_family(family: str) -> list[str]:
 
 
 def _published() -> list[str]:
-    return [family for family in FAMILIES if family not in LATER]
+    return [family for family in FAMILIES if family != OF_BATCHES]
 
 
 def _every() -> list[str]:
