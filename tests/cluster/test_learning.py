@@ -164,6 +164,27 @@ def test_schedules_of_two_kinds_of_machine_are_not_mixed(tmp_path: Path) -> None
     run(tmp_path)
 
 
+def test_a_table_of_another_machine_may_be_given_but_not_mixed_within_a_program(tmp_path: Path) -> None:
+    subject = replace(NESTS, measure=work.made_up)
+
+    def run(folder: Path, *given: Path) -> None:
+        folder.mkdir()
+        algorithm = {**NESTS_TABLE["algorithm"], "measured": [str(path) for path in given]}
+        config = config_of({**NESTS_TABLE, "algorithm": algorithm}, "tiny")
+        training = ScheduleCostsTraining(config, folder, lambda _: None, subject)
+        while not training.iterate().get("finished"):
+            pass
+
+    run(tmp_path / "here")
+    here, other = tmp_path / "here/measured.jsonl", tmp_path / "z80.jsonl"
+    rows = [replace(row, machine="z80") for row in read_rows(here, Measurement)]
+    other.write_text("".join(f"{line_of(row)}\n" for row in rows))
+    run(tmp_path / "given", other)
+    assert not read_lines(tmp_path / "given/measured.jsonl")  # nothing was missing
+    with pytest.raises(InputError, match="expected one kind of machine"):
+        run(tmp_path / "both", here, other)
+
+
 def test_workers_of_a_shard_run_on_its_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks are in a folder of the test, because other shards of this machine have cores, too."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -133,18 +133,18 @@ def entered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_equal_objects_run_once(entered: list[int]) -> None:
     problem = Problem(SPEED, runnable(), "seconds", limits=LIMITS)
-    assert finals(problem, TRACES, "O3", 60) == TRACES[2]
-    assert finals(problem, TRACES[:2], "O3", 60) == TRACES[0]
-    assert finals(problem, [], "O3", 60) is None
+    assert finals(problem, [], TRACES, "O3", 60) == TRACES[2]
+    assert finals(problem, [], TRACES[:2], "O3", 60) == TRACES[0]
+    assert finals(problem, [], [], "O3", 60) is None
     assert entered == [3, 2]
 
 
 def test_no_winner_without_a_faster_one(monkeypatch: pytest.MonkeyPatch, entered: list[int]) -> None:
     problem = Problem(SPEED, runnable(), "seconds", limits=LIMITS)
     monkeypatch.setattr(rooms, "halve", lambda *_: [-0.01, 0.0])
-    assert finals(problem, TRACES, "O3", 60) is None
+    assert finals(problem, [], TRACES, "O3", 60) is None
     monkeypatch.setattr(rooms, "halve", Mock(side_effect=Miscompiled("input 'only': killed")))
-    assert finals(problem, TRACES, "O3", 60) is None
+    assert finals(problem, [], TRACES, "O3", 60) is None
     assert not entered
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_linked_is_left_out(monkeypatch: pytest.MonkeyPatch, ente
     problem = Problem(SPEED, runnable(), "seconds", limits=LIMITS)
     linked = Mock(side_effect=[Path("reference"), CompileError("no such symbol"), Path("another")])
     monkeypatch.setattr(timing, "link", linked)
-    assert finals(problem, [TRACES[0], TRACES[2]], "O3", 60) == TRACES[2]
+    assert finals(problem, [], [TRACES[0], TRACES[2]], "O3", 60) == TRACES[2]
     assert entered == [2]
 
 
@@ -169,11 +169,13 @@ def test_objects_are_made_in_the_first_half_of_the_time(
     monkeypatch.setattr(timing, "link", link)
     problem = Problem(SPEED, runnable(), "seconds", limits=LIMITS)
     traces = [("clang<O1>",), ("clang<O2>",), ("clang<Oz>",)]
-    assert finals(problem, traces, "O3", 20) == traces[1]  # the last would begin after 12 s
+    assert finals(problem, [], traces, "O3", 20) == traces[1]  # the last would begin after 12 s
     assert entered == [3]
     now[0] = 0.0
-    assert finals(problem, traces, "O3", 3) is None  # the reference took all of it
+    assert finals(problem, [], traces, "O3", 3) is None  # the reference took all of it
     assert now == [4] and entered == [3]
+    assert finals(problem, traces[2:], traces, "O3", 3) == traces[2]  # a policy's choice
+    assert entered == [3]
 
 
 @pytest.mark.parametrize("verdict", [NO_DIFFERENCE, SLOWER])

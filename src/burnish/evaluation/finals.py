@@ -57,12 +57,18 @@ def has_finals(problem: Problem, budget: Budget) -> bool:
     return bool(timed and workload and not workload.emulator and budget.seconds and not problem.task.stages)
 
 
-def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: float) -> Trace | None:
+def finals(
+    problem: Problem, choices: Sequence[Trace], others: Sequence[Trace], reference: str, seconds: float
+) -> Trace | None:
     """Return the trace whose object runs fastest, or None if none runs faster than the reference's.
+
+    Without time to run any object, return a policy's choice: it has learned from more runs than the one of
+    each other trace.
 
     Args:
         problem: The program, with a workload, and an objective of its runs.
-        traces: The traces, the most promising first. Of those with equal objects, the first one counts.
+        choices: The policy's choices.
+        others: Other traces, the most promising first. Of those with equal objects, the first one counts.
         reference: The baseline.
         seconds: The time to take, less what the last round takes longer.
     """
@@ -79,10 +85,10 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
         run_seconds = time.monotonic() - began
         count = finalists(end - time.monotonic(), run_seconds)
         if not count:
-            return None
+            return next(iter(choices), None)
         found: dict[bytes, tuple[Trace, Path]] = {}
         opened = problem.open(worker)
-        for trace in traces:
+        for trace in (*choices, *others):
             if len(found) == count or time.monotonic() > start + BUILDS * seconds:
                 break
             session = opened.fork()
@@ -97,7 +103,7 @@ def finals(problem: Problem, traces: Sequence[Trace], reference: str, seconds: f
                 session.close()
         chosen = list(found.values())[: finalists(end - time.monotonic(), run_seconds)]
         if not chosen:
-            return None
+            return next(iter(choices), None)
         paths = [first, *(path for _, path in chosen)]
         try:
             ratios = halve(paths, workload, measure, end - time.monotonic())

@@ -129,7 +129,7 @@ def optimize(
         callbacks.note("running the best traces in turn")
         began = time.monotonic()
         with suppress(KeyboardInterrupt):  # the search's own best is there
-            winner = finals(problem, [*choices, *heard.best()], against, last)
+            winner = finals(problem, choices, heard.best(), against, last)
         found = replace(found, seconds=round(found.seconds + time.monotonic() - began, 3))
     if winner is not None:
         found = replace(found, trace=winner, cost=heard.costs.get(winner, found.cost))

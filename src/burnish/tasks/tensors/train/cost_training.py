@@ -200,7 +200,7 @@ class ScheduleCostsTraining(ConfiguredTraining):
         path, subject = self.folder / f"{name}.jsonl", self.subject
         rows = [*self._before, *read_rows(path, subject.row)]
         both = (read_rows(self.folder / f"{part}.jsonl", subject.row) for part in ("measured", "validation"))
-        machine = one_machine({row.machine for part in (rows, *both) for row in part}) or host().cpu
+        machine = one_machine({row.machine for part in both for row in part}) or host().cpu
         known, wanted = self._by_key(rows), dict.fromkeys(subject.wanted(programs, self.plan))
         missing = {self._name(key): key for key in wanted if key not in known}
         more = machine, self.plan, self.config.run.seed, self.guide
@@ -238,6 +238,8 @@ class ScheduleCostsTraining(ConfiguredTraining):
         known: dict[Key, list[Any]] = {}
         for row in rows:
             known.setdefault(row.key, []).append(row)
+        for same in known.values():
+            one_machine({row.machine for row in same})  # other programs' may be of other machines
         return known
 
     def _guide(self) -> CostModel | None:
