@@ -52,6 +52,7 @@ ORDERED = (  # of allocation
     *(f"{kind}({seed})" for kind in ("allocate", "noise") for seed in range(SEEDS)),
     *(f"order({number})" for number in range(len(ORDERS))),
 )
+SINGLE = tuple(text for text in ACTIONS if text.partition("(")[0] in ("skip", "flat", "set"))
 TRIES = 50  # of each new set, where a machine has few decisions
 LEAST_WORTH = 0.02  # per cent: the least prior gain of an action, also of unknown ones
 
@@ -113,9 +114,9 @@ def evolve(
     """
     rng, rounds, size = np.random.default_rng(options.seed), options.rounds, options.size
     prior = {text: gain for text, gain in prior.items() if text in measured.legal}
-    skips = [text for text in ACTIONS if text in measured.legal and text.startswith("skip")]
+    others = [text for text in SINGLE if text in measured.legal]
     orders = [text for text in ORDERED if text in measured.legal]  # WebAssembly has none
-    likely = np.array([max(prior.get(text, 0.0), LEAST_WORTH) for text in skips])
+    likely = np.array([max(prior.get(text, 0.0), LEAST_WORTH) for text in others])
     pool = dict.fromkeys(tuple(text for text in one if text in measured.legal) for one in pool)
     pool.pop((), None)
     for number in range(rounds + 1):
@@ -127,7 +128,7 @@ def evolve(
         if number < rounds:
             for _ in range(TRIES * BATCH):
                 if len(pool) < len(sets) + BATCH:
-                    pool[_varied(chosen[:PARENTS], skips, likely / likely.sum(), orders, rng)] = None
+                    pool[_varied(chosen[:PARENTS], others, likely / likely.sum(), orders, rng)] = None
     return chosen
 
 
@@ -149,7 +150,7 @@ def _together(measured: Measured, sets: list[Trace]) -> float:
 
 def _varied(
     parents: list[Trace],
-    skips: Sequence[str],
+    others: Sequence[str],
     likely: Floats,
     orders: Sequence[str],
     rng: np.random.Generator,
@@ -167,7 +168,7 @@ def _varied(
                 decisions = {text for text in decisions if not _is_order(text)}
                 decisions.add(orders[int(rng.integers(len(orders)))])
             else:
-                decisions.add(skips[rng.choice(len(skips), p=likely)])
+                decisions.add(others[rng.choice(len(others), p=likely)])
     further = [text for text in ACTIONS if text in decisions and _is_order(text)][1:]
     return tuple(text for text in ACTIONS if text in decisions and text not in further)
 
@@ -178,7 +179,7 @@ def _is_order(text: str) -> bool:
 
 def _single(prior: Mapping[str, float]) -> Iterator[Trace]:
     """Yield single decisions, and of each kind of order only the first."""
-    yield from ((text,) for text in prior if not _is_order(text))
+    yield from ((text,) for text in prior if text in SINGLE)
     yield from ((f"{kind}(0)",) for kind in PRIORITIES)
 
 
@@ -186,8 +187,8 @@ def _shipped() -> Iterator[Trace]:
     """Yield the sets of x86, each also with every learned order."""
     for decisions in prior_gains().suffixes:
         yield decisions
-        skips = [text for text in decisions if not _is_order(text)]
-        yield from ((*skips, f"order({number})") for number in range(len(ORDERS)))
+        others = [text for text in decisions if text in SINGLE]
+        yield from ((*others, f"order({number})") for number in range(len(ORDERS)))
 
 
 def _behind_passes(program: Program) -> Session:

@@ -23,7 +23,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
-from codegen_suffixes import ORDERED, programs_of
+from codegen_suffixes import ORDERED, SINGLE, programs_of
 from numpy.typing import NDArray
 
 from burnish.cc.prior_variants import variants_of
@@ -165,8 +165,8 @@ class Variations:
         self.rng = np.random.default_rng(seed)
         self.passes, self.worth = [*passes], np.array([max(gain, LEAST_WORTH) for gain in passes.values()])
         prior = prior_gains(machine).gains
-        self.skips = [text for text in DECISIONS if text in prior and text.startswith("skip")]
-        self.skip_worth = np.array([prior[text] for text in self.skips])
+        self.decisions = [text for text in SINGLE if text in prior]
+        self.decision_worth = np.array([prior[text] for text in self.decisions])
         self.orders = [text for text in ORDERED if text in prior]
 
     def of(self, parents: Sequence[Trace]) -> Trace:
@@ -189,9 +189,8 @@ class Variations:
                 decisions = [text for text in decisions if not _is_order(text)]
                 decisions.append(self.orders[int(rng.integers(len(self.orders)))])
             else:
-                decisions.append(
-                    self.skips[rng.choice(len(self.skips), p=self.skip_worth / self.skip_worth.sum())]
-                )
+                worth = self.decision_worth / self.decision_worth.sum()
+                decisions.append(self.decisions[rng.choice(len(self.decisions), p=worth)])
         return joined(passes, decisions)
 
 

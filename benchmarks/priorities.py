@@ -27,7 +27,7 @@ from burnish.evaluation.intervals import bootstrap_interval
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.modules.module import object_sizes
 from burnish.llvm.run.block_counts import block_counts
-from burnish.tasks.llvm_codegen.actions import LINEAR, NOISY, RANDOM, SEEDS
+from burnish.tasks.llvm_codegen.actions import LINEAR, NOISY, RANDOM, SEEDS, FunctionDecisions
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 
 SIZES = (1, 2, 4, 8, 16)  # of tables
@@ -54,10 +54,11 @@ class Kernel:
         """Return a measure of each function under an order, by one code generation."""
         if order not in self.known:
             priority, seed, weights = order
+            decisions = FunctionDecisions(priority=priority, seed=seed).native(evicts=True)
             made = _native.generate_code(
                 self.module,
                 self.back_end,
-                {"": ((), priority, seed, True)},
+                {"": decisions},
                 scores=True,
                 counts=self.counts,
                 orders=[weights],

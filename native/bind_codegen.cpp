@@ -30,9 +30,9 @@ using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device
 using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A function's name, "" for all unnamed ones; the names of skipped passes; 0 to 3 for Priority; the priority's seed;
-// whether the policy chooses the evictions.
-using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int, bool>>;
+// A function's name, "" for all unnamed ones; then the members of FunctionDecisions in their order.
+using Names = nb::typed<nb::sequence, nb::str>;
+using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, Names, Names, bool, int, int, bool>>;
 
 template <class Choice> Choice choice(const char *name, int number, Choice last) {
   if (number < 0 || number > static_cast<int>(last))
@@ -56,9 +56,12 @@ Decisions decisions(const ByFunction &given, int outline, const std::vector<std:
     auto tuple = nb::cast<nb::tuple>(value);
     for (nb::handle pass : nb::cast<nb::sequence>(tuple[0]))
       one.skipped.insert(nb::cast<std::string>(pass));
-    one.priority = choice("priority", nb::cast<int>(tuple[1]), Priority::linear);
-    one.seed = nb::cast<uint64_t>(tuple[2]);
-    one.evicts = nb::cast<bool>(tuple[3]);
+    for (nb::handle option : nb::cast<nb::sequence>(tuple[1]))
+      one.options.insert(nb::cast<std::string>(option));
+    one.flat = nb::cast<bool>(tuple[2]);
+    one.priority = choice("priority", nb::cast<int>(tuple[3]), Priority::linear);
+    one.seed = nb::cast<uint64_t>(tuple[4]);
+    one.evicts = nb::cast<bool>(tuple[5]);
     if (one.priority == Priority::linear && one.seed >= found.orders.size())
       throw InputError("order " + std::to_string(one.seed) + " of " + std::to_string(found.orders.size()));
   }
@@ -220,7 +223,8 @@ void bind_codegen(nb::module_ &m) {
         "counts"_a = nb::none(), "like_stock"_a = false, "orders"_a = std::vector<std::vector<double>>(),
         nb::sig(
             "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
-            "collections.abc.Sequence[str], int, int, bool]], outline: int = 0, scores: bool = False, "
+            "collections.abc.Sequence[str], collections.abc.Sequence[str], bool, int, int, bool]], outline: int = 0, "
+            "scores: bool = False, "
             "gate: bool = False, evict: EvictionNetwork | collections.abc.Callable[[str, "
             "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
             "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "

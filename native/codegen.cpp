@@ -1,5 +1,7 @@
 #include "codegen.h"
 
+#include "llvm_options.h"
+
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -7,6 +9,8 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+
+#include <shared_mutex>
 
 using namespace llvm;
 
@@ -55,6 +59,9 @@ TargetOptions target_options(const BackEnd &back_end, const Triple &triple) {
 } // namespace
 
 std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook) {
+  std::shared_lock<std::shared_mutex> together(llvm_options_mutex(), std::defer_lock);
+  if (!hook)
+    together.lock();
   auto copy = module.clone(); // code generation changes the IR
   auto target = copy->make_target(back_end.cpu, target_options(back_end, copy->ir().getTargetTriple()));
   target->setOptLevel(codegen_level(back_end.level));

@@ -34,8 +34,8 @@ public:
                                                llvm::legacy::PassManagerBase &passes) = 0;
 };
 
-// Returns the object file, or the assembly, that clang's back end would write. The module is not changed. Throws
-// PipelineError.
+// Returns the object file, or the assembly, that clang's back end would write. The module is not changed. With a hook,
+// the caller holds llvm_options_mutex(). Throws PipelineError.
 std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook = nullptr);
 
 } // namespace burnish

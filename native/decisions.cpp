@@ -2,6 +2,8 @@
 
 #include "block_counts.h"
 #include "codegen.h"
+#include "flat_frequencies.h"
+#include "llvm_options.h"
 #include "machine_time.h"
 #include "mixing.h"
 
@@ -22,6 +24,7 @@
 #include "llvm/Target/TargetMachine.h"
 
 #include <cmath>
+#include <mutex>
 
 using namespace llvm;
 
@@ -88,6 +91,15 @@ const FunctionDecisions &decisions_of(const Decisions &decisions, StringRef func
   return found == decisions.functions.end() ? decisions.others : found->second;
 }
 
+// Returns whether the decisions for a function are of a kind.
+bool decides(const Decisions &decisions, function_ref<bool(const FunctionDecisions &)> kind) {
+  return kind(decisions.others) || llvm::any_of(decisions.functions, [&](auto &item) { return kind(item.second); });
+}
+
+bool sets_options(const Decisions &decisions) {
+  return decides(decisions, [](const FunctionDecisions &one) { return !one.options.empty(); });
+}
+
 class PriorityProvider final : public RegAllocPriorityAdvisorProvider {
 public:
   explicit PriorityProvider(const Decisions &decisions)
@@ -146,6 +158,21 @@ struct Naming final : FunctionPass {
   Gate &gate;
 };
 char Naming::ID;
+
+// Sets LLVM's options for the passes behind it, as a function's decisions say.
+struct Setting final : FunctionPass {
+  static char ID;
+  Setting(LlvmOptions &options, const Decisions &decisions)
+      : FunctionPass(ID), options(options), decisions(decisions) {}
+  bool runOnFunction(Function &function) override {
+    options.set(decisions_of(decisions, function.getName()).options);
+    return false;
+  }
+  void getAnalysisUsage(AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+  LlvmOptions &options;
+  const Decisions &decisions;
+};
+char Setting::ID;
 
 using Costs = std::vector<std::pair<std::string, double>>;
 
@@ -223,7 +250,13 @@ char CountingGotos::ID;
 class Generation final : public CodegenHook, legacy::PassManagerBase {
 public:
   Generation(const Decisions &decisions, const GenerationRequest &request, Generated &generated)
-      : decisions(decisions), request(request), generated(generated), gate(decisions) {}
+      : decisions(decisions), request(request), generated(generated), gate(decisions),
+        flat([&](StringRef function) { return decisions_of(decisions, function).flat; }) {
+    gated = request.gate || decides(decisions, [](const FunctionDecisions &one) { return !one.skipped.empty(); });
+    orders = decides(decisions, [](const FunctionDecisions &one) { return one.priority != Priority::llvm; });
+    flattens = decides(decisions, [](const FunctionDecisions &one) { return one.flat; });
+    sets = sets_options(decisions);
+  }
 
   legacy::PassManagerBase &begin(llvm::Module &copy, TargetMachine &target, legacy::PassManagerBase &given) override {
     passes = &given;
@@ -232,13 +265,9 @@ public:
     for (Function &function : copy)
       if (!function.isDeclaration() && decisions_of(decisions, function.getName()).skipped.count(OUTLINER))
         function.addFnAttr(Attribute::NoOutline);
-    auto decides = [&](auto &&of) {
-      return of(decisions.others) || llvm::any_of(decisions.functions, [&](auto &item) { return of(item.second); });
-    };
-    gated = request.gate || decides([](const FunctionDecisions &one) { return !one.skipped.empty(); });
     if (gated)
       copy.getContext().setOptPassGate(gate);
-    if (decides([](const FunctionDecisions &one) { return one.priority != Priority::llvm; }))
+    if (orders)
       passes->add(new PriorityPass(decisions));
     if (request.policy)
       passes->add(create_eviction_pass(*request.policy));
@@ -258,8 +287,10 @@ private:
   const GenerationRequest &request;
   Generated &generated;
   Gate gate;
+  FlatFrequencies flat;
+  LlvmOptions options;
   std::optional<BlockCounts> counts;
-  bool gated = false, after_loops = false;
+  bool gated, orders, flattens, sets, after_loops = false, after_module = true;
   legacy::PassManagerBase *passes = nullptr;
 
   void add(Pass *pass) override {
@@ -267,6 +298,10 @@ private:
     if (gated && loops && !after_loops) // consecutive loop passes share their loops
       passes->add(new Naming(gate));
     after_loops = loops;
+    bool of_module = pass->getPassKind() == PT_Module || pass->getPassKind() == PT_CallGraphSCC;
+    if (sets && after_module && !of_module) // consecutive passes of functions run function by function
+      passes->add(new Setting(options, decisions));
+    after_module = of_module;
     AnalysisID id = pass->getPassID();
     if (decisions.outline != Outline::none && pass->getPassName() == "Machine Outliner") {
       delete pass; // it applies to no function on x86
@@ -279,7 +314,11 @@ private:
       passes->add(create_machine_time_pass(times));
       passes->add(new CountingGotos(generated.computed_gotos));
     }
+    if (flattens && id == &RAGreedyLegacyID)
+      passes->add(flat.create_flattening_pass());
     passes->add(pass); // which may destroy it
+    if (flattens && id == &VirtRegRewriterID)
+      passes->add(flat.create_restoring_pass());
     if (request.scores && id == &VirtRegRewriterID)
       weigh(allocation_score, generated.allocation_scores, generated.counted_scores);
   }
@@ -295,6 +334,9 @@ std::vector<std::string> order_feature_names() { return {"llvms_place", "li_size
 
 Generated generate(const Module &module, const BackEnd &back_end, const Decisions &decisions,
                    const GenerationRequest &request) {
+  std::unique_lock<std::shared_mutex> alone(llvm_options_mutex(), std::defer_lock);
+  std::shared_lock<std::shared_mutex> together(llvm_options_mutex(), std::defer_lock);
+  sets_options(decisions) ? alone.lock() : together.lock();
   Generated generated;
   Generation generation(decisions, request, generated);
   generated.object = emit_object(module, back_end, &generation);

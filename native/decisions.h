@@ -28,6 +28,8 @@ using OrderWeights = std::array<double, order_features>;
 // The decisions for one function. The default is what LLVM does.
 struct FunctionDecisions {
   std::set<std::string> skipped; // optional passes, by their names in LLVM's OptPassGate
+  std::set<std::string> options; // LLVM's own, "name" or "name=value": see llvm_options.h
+  bool flat = false;             // registers are allocated as if every block executed once: see flat_frequencies.h
   Priority priority = Priority::llvm;
   uint64_t seed = 0;  // of a random or noisy priority; of a linear one, the number of its weights in Decisions::orders
   bool evicts = true; // whether the request's policy chooses the evictions, if there is a policy

@@ -1,5 +1,6 @@
 #include "jit.h"
 
+#include "llvm_options.h"
 #include "module.h"
 
 #include "llvm/AsmParser/Parser.h"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <shared_mutex>
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -189,6 +191,7 @@ std::string compile_object(const std::string &ir, const std::string &passes, con
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager emit;
+  std::shared_lock<std::shared_mutex> together(llvm_options_mutex());
   if (target->addPassesToEmitFile(emit, stream, nullptr, CodeGenFileType::ObjectFile))
     throw FatalError("the target cannot emit object files");
   emit.run(*module);

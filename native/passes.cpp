@@ -4,6 +4,7 @@
 #include "counts.h"
 #include "hoist.h"
 #include "levels.h"
+#include "llvm_options.h"
 #include "outline/outline.h"
 #include "settle.h"
 #include "sink/sink.h"
@@ -299,6 +300,7 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
   } else {
     passes = parse<ModulePassManager>(managers.builder, pipeline);
   }
+  std::shared_lock<std::shared_mutex> together(llvm_options_mutex()); // loop-reduce reads some
   return run_passes(module, passes, managers);
 }
 

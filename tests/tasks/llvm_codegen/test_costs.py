@@ -17,6 +17,7 @@ from burnish.core.errors import MissingTool
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.llvm.toolchain import find_tool
+from burnish.tasks.llvm_codegen.actions import LLVMS_OWN
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
 from burnish.tasks.llvm_codegen.observations import FUNCTIONS, OBSERVATIONS, OPCODES
 from burnish.tasks.llvm_codegen.session import open_program
@@ -116,7 +117,7 @@ def assert_rows_are_llcs(source: Program, policy: int, folder: Path) -> int:
         return answer_to(row, policy)
 
     back_end = session.opened.back_end
-    llvms: dict[str, tuple[list[str], int, int, bool]] = {"": ([], 0, 0, True)}
+    llvms = {"": LLVMS_OWN.native(evicts=True)}
     _native.generate_code(session.opened.module, back_end, llvms, evict=choose, like_stock=True)
     theirs = asked_by_llc(llc, session.opened.module.bitcode(), policy, folder)
     assert len(theirs) == len(ours)

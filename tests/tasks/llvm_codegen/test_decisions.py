@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.modules.module import back_end_of, object_sizes
 from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.programs import load_program
+from burnish.llvm.reproducers.stock_tools import NO_PASSES, generate_code
 from burnish.tasks.llvm_codegen import PIPELINES, TASK
-from burnish.tasks.llvm_codegen.actions import ACTIONS, ORDERS, OUTLINE
+from burnish.tasks.llvm_codegen.actions import ACTIONS, FLAT, LLVMS_OWN, ORDERS, OUTLINE, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import SLOTS
+from burnish.tasks.llvm_codegen.llvm_options import LLVM_OPTIONS
 from burnish.tasks.llvm_codegen.passes import ALL, OMITTED, PASSES
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from tests.conftest import OpenSandbox
@@ -155,7 +158,8 @@ def test_priorities_hold_in_one_function() -> None:
 def test_an_order_is_a_linear_function_of_a_live_range() -> None:
     """Only the direction of the weights counts; another order gives other code, in that function only."""
     session = open_program(module())
-    linear = {"": ((), 0, 0, True), "many": ((), 3, 0, True)}  # Priority::linear in native/decisions.h
+    first = FunctionDecisions().with_action("order(0)")
+    linear = {"": LLVMS_OWN.native(evicts=True), "many": first.native(evicts=True)}
 
     def code(*weights: float) -> bytes:
         back_end = session.opened.back_end
@@ -183,6 +187,90 @@ def test_learned_orders_are_actions() -> None:
     assert len({one["many"] for one in found}) > 1
     session = decided(source, "many: noise(2)", "many: order(1)")  # of the orders the last one counts
     assert session.decisions_of("many").actions() == ("order(1)",)
+
+
+@pytest.mark.parametrize("option", [name for name, one in LLVM_OPTIONS.items() if "X86" in one.machines])
+def test_an_option_leads_to_clangs_own_object_with_it(option: str) -> None:
+    """And back again: it holds in this code generation only."""
+    for name in ("matrix.c", "hash_table.c"):
+        session = decided(program(name), f"set({option})")
+        options = *NO_PASSES, "-mllvm", f"-{option}"
+        clangs = generate_code(session.opened.module.bitcode(), "Oz", 60.0, options)
+        assert session.object_code() == clangs
+        assert session.opened.module.emit_object("Oz") == decided(program(name)).object_code()
+
+
+def test_an_option_holds_in_one_function() -> None:
+    source, option = load_kernel("stack_vm", ["small"]), "set(apply-ext-tsp-for-size)"
+    stock, everywhere = text_of(decided(source)), text_of(decided(source, option))
+    changed = [name for name in stock if stock[name] != everywhere[name]]
+    assert len(changed) > 1
+    for name in changed:
+        assert text_of(decided(source, f"{name}: {option}")) == stock | {name: everywhere[name]}
+        but_here = text_of(decided(source, option, f"{name}: default"))
+        assert but_here == everywhere | {name: stock[name]}
+
+
+def test_an_unknown_option_is_told_and_leaves_nothing_behind() -> None:
+    session = open_program(program("matrix.c"))
+    module, back_end, stock = session.opened.module, session.opened.back_end, session.object_code()
+    for unknown, message in (
+        ("no-such-option", "LLVM has no option 'no-such-option'"),
+        ("tail-merge-size=few", "LLVM's option 'tail-merge-size' does not take 'few'"),
+    ):
+        wrong = FunctionDecisions(options=frozenset({"apply-ext-tsp-for-size", unknown}))
+        with pytest.raises(_native.PipelineError, match=message):
+            _native.generate_code(module, back_end, {"": wrong.native(evicts=True)})
+        assert _native.generate_code(module, back_end, {}).object == stock
+
+
+def test_code_generations_with_and_without_options_at_the_same_time() -> None:
+    """Options are global in LLVM; a generation that sets some runs alone."""
+    texts = ["", "set(apply-ext-tsp-for-size)", "", "set(lsr-drop-solution)"]
+    source = load_kernel("stack_vm", ["small"])
+    expected = [decided(source, *filter(None, [text])).object_code() for text in texts]
+    assert len({*expected}) == 3
+    sessions = [open_program(source) for _ in range(16)]  # whose objects are not known yet
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda i: decided_object(sessions[i], texts[i % 4]), range(16)))
+    assert found == expected * 4
+
+
+def decided_object(session: CodegenSession, text: str) -> bytes:
+    session.replay(filter(None, [text]))
+    return session.generations.generate(session.decided()).code
+
+
+def test_registers_by_bytes_in_one_function() -> None:
+    source = load_kernel("stack_vm", ["small"])
+    stock, everywhere = text_of(decided(source)), text_of(decided(source, FLAT))
+    assert sum(everywhere.values()) < sum(stock.values())
+    changed = [name for name in stock if stock[name] != everywhere[name]]
+    assert len(changed) > 1
+    for name in changed:
+        assert text_of(decided(source, f"{name}: {FLAT}")) == stock | {name: everywhere[name]}
+
+
+def test_frequencies_are_llvms_own_behind_register_allocation() -> None:
+    """Where the code stays the same, all that is computed from frequencies does, too."""
+    equal = 0
+    for name in FILES:
+        source = program(name)
+        stock, flat = decided(source), decided(source, FLAT)
+        before, after = stock.generation(), flat.generation()
+        same = [site for site in stock.sites() if code_of(stock, site) == code_of(flat, site)]
+        for site in same:
+            assert before.executed[site] == after.executed[site]
+            assert before.spill_costs[site] == after.spill_costs[site]
+            assert before.call_costs.own[site] == after.call_costs.own[site]
+        equal += sum(before.executed[site] > 20 for site in same)  # with loops
+    assert equal > 5
+
+
+def code_of(session: CodegenSession, function: str) -> str:
+    """Return a function's code as assembly."""
+    text = str(session.observe("assembly"))
+    return text.partition(f"\n{function}:")[2].partition(".cfi_endproc")[0]
 
 
 def test_entries_of_the_program_hold_for_functions_without_entries() -> None:

@@ -1,4 +1,4 @@
-"""LLVM code generation: the passes that each function skips, and the order of register allocation."""
+"""LLVM code generation: the passes that each function skips, LLVM's options, and register allocation."""
 
 from __future__ import annotations
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+from burnish.tasks.llvm_codegen.llvm_options import LLVM_OPTIONS
 from burnish.tasks.llvm_codegen.passes import PASSES, REGISTERS, X86
 
-LIST_VERSION = 1
+LIST_VERSION = 2
 
 SEEDS = 16
 ORDERS: tuple[tuple[float, ...], ...] = (
@@ -21,6 +22,7 @@ ORDERS: tuple[tuple[float, ...], ...] = (
 DEFAULT = "default"
 # Actions on the program, in the order of Outline in native/outlined.h; the last one applied holds.
 OUTLINE = ("outline(seldom)", "outline")
+FLAT = "flat(greedy)"
 
 ACTIONS: tuple[str, ...] = (
     DEFAULT,
@@ -29,6 +31,8 @@ ACTIONS: tuple[str, ...] = (
     *(f"allocate({seed})" for seed in range(SEEDS)),
     *(f"noise({seed})" for seed in range(SEEDS)),
     *(f"order({number})" for number in range(len(ORDERS))),
+    FLAT,
+    *(f"set({name})" for name in LLVM_OPTIONS),
 )
 EVICT = "evict"
 """The last action of a task that has a policy of evictions."""
@@ -41,6 +45,8 @@ DESCRIPTIONS: dict[str, str] = {
     "allocate": "Allocate registers in a random order; {0} is the seed",
     "noise": "Allocate registers in LLVM's order with noise; {0} is the seed",
     "order": "Allocate registers in a learned order; {0} is its number",
+    FLAT: "Allocate registers as if every block executed once",
+    **{f"set({name})": f"Set LLVM's option, which {one.does}" for name, one in LLVM_OPTIONS.items()},
     EVICT: "Let the policy choose the register allocator's evictions",
 }
 
@@ -58,6 +64,8 @@ def applies(text: str, machine: str) -> bool:
     match name:
         case "skip":
             return machine in PASSES[argument].machines
+        case "set":
+            return machine in LLVM_OPTIONS[argument].machines
         case "outline":
             return machine in X86
         case "default":
@@ -70,6 +78,8 @@ class FunctionDecisions:
     """The decisions on a function, or on all functions without decisions of their own."""
 
     skipped: frozenset[str] = frozenset()  # names from PASSES
+    options: frozenset[str] = frozenset()  # names from LLVM_OPTIONS
+    flat: bool = False  # whether registers are allocated as if every block executed once
     priority: int = 0  # of register allocation: 0 (LLVM's), or one of PRIORITIES
     seed: int = 0  # of RANDOM and NOISY; index in ORDERS
     evicts: bool = False  # whether the task's policy chooses the evictions
@@ -82,6 +92,10 @@ class FunctionDecisions:
                 return FunctionDecisions()
             case "skip":
                 return replace(self, skipped=self.skipped | {argument})
+            case "set":
+                return replace(self, options=self.options | {argument})
+            case "flat":
+                return replace(self, flat=True)
             case "allocate" | "noise" | "order":
                 return replace(self, priority=PRIORITIES[name], seed=int(argument))
             case "evict":
@@ -90,15 +104,18 @@ class FunctionDecisions:
 
     def actions(self) -> tuple[str, ...]:
         """Return the actions that lead to these decisions, in the order of ACTIONS, then EVICT."""
-        chosen = {f"skip({name})" for name in self.skipped}
+        chosen = {f"skip({name})" for name in self.skipped} | {f"set({name})" for name in self.options}
+        if self.flat:
+            chosen.add(FLAT)
         if self.priority:
             name = next(name for name, priority in PRIORITIES.items() if priority == self.priority)
             chosen.add(f"{name}({self.seed})")
         return tuple(text for text in ACTIONS if text in chosen) + (EVICT,) * self.evicts
 
-    def native(self, *, evicts: bool) -> tuple[list[str], int, int, bool]:
-        """Return the decisions for the native core: (LLVM's pass names, priority, seed, policy evicts)."""
-        return [PASSES[name].llvm for name in sorted(self.skipped)], self.priority, self.seed, evicts
+    def native(self, *, evicts: bool) -> tuple[list[str], list[str], bool, int, int, bool]:
+        """Return the decisions for the native core, as FunctionDecisions of native/decisions.h."""
+        skipped = [PASSES[name].llvm for name in sorted(self.skipped)]
+        return skipped, sorted(self.options), self.flat, self.priority, self.seed, evicts
 
 
 LLVMS_OWN = FunctionDecisions()
