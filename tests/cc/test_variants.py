@@ -126,8 +126,8 @@ def test_variants_in_other_processes_are_those_of_this_one(
 
 def test_the_best_variant_may_be_another_processs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its passes are repeated here, and its code is not generated again."""
-    start, _ = start_of(DATA / "matrix.c", tmp_path)
-    request = asking(short("matrix.c"), speed_limit=None)
+    start, _ = start_of(DATA / "behave.c", tmp_path)
+    request = asking(short("behave.c"), speed_limit=None)
     monkeypatch.setattr(_Search, "join", lambda _: None)
     here = vary(start, request)
     asked: list[Decided] = []

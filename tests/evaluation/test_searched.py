@@ -57,7 +57,7 @@ def test_same_is_found_with_debug_information(source: Path, task: str, tmp_path:
         problem = Problem(load_task(task), load_program(source, options), "loaded-bytes", limits=LIMITS)
         memory = tmp_path / f"memory{number}" if task == "llvm_passes" else None
         result = optimize(
-            problem, Budget(evaluations=30, workers=1), strategy=Strategy(memory=memory), baselines=["Oz"]
+            problem, Budget(evaluations=60, workers=1), strategy=Strategy(memory=memory), baselines=["Oz"]
         )
         assert result.digest == problem.program.digest
         assert result.valid and not result.fallback and result.cost < result.baselines["Oz"]
