@@ -3,9 +3,11 @@
     python benchmarks/codegen.py worth --split train     gain of each action: prior_gains.json
     python benchmarks/codegen.py gain --split test       110 code generations of each program, over clang -Oz
     python benchmarks/codegen.py gain --split test --passes 60      the same after a search for passes
+    python benchmarks/codegen.py sets --files md4c.c      sets of decisions, one code generation each
 
-The programs come from a corpus (`burnish corpus build`) and have up to --most instructions. Sizes are of one
-object each: the bytes that a linked, stripped program loads, or its machine code (--objective text-bytes).
+The programs are files, or come from a corpus (`burnish corpus build`) and have up to --most instructions.
+Sizes are of one object each: the bytes that a linked, stripped program loads, or its machine code
+(--objective text-bytes).
 """
 
 from __future__ import annotations
@@ -13,22 +15,36 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
+from burnish.cc.variants import decisions_everywhere
 from burnish.core.program import Program
+from burnish.core.trace import Trace
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
+from burnish.llvm.programs import load_program
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.search.stages import stage_after
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
+from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_passes import TASK as PASSES
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
+SETS: tuple[Trace, ...] = (
+    ("flat(greedy)",),
+    ("set(apply-ext-tsp-for-size)",),
+    ("set(lsr-drop-solution)", "set(lsr-exp-narrow)"),
+    ("set(aggressive-machine-cse)",),
+    ("set(use-mbpi=false)",),
+    ("flat(greedy)", "set(apply-ext-tsp-for-size)", "set(lsr-drop-solution)", "set(lsr-exp-narrow)"),
+    ("skip(early-machinelicm)", "flat(greedy)", "set(apply-ext-tsp-for-size)", "set(lsr-drop-solution)"),
+)
 FEWEST = 200  # instructions; smaller programs have little to gain
 
 
@@ -38,28 +54,68 @@ def main() -> None:
     if options.what == "worth":
         json.dump(worth(_programs(options), options.objective), sys.stdout, indent=1)
         print()
+    elif options.what == "sets":
+        print(sets(_programs(options), options.objective))
     else:
         gain(_programs(options), options)
 
 
 def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
-    """Return each action's gain in per cent of a program's bytes, over the functions that gain."""
+    """Return each action's gain in per cent of a program's bytes, over the functions that gain.
+
+    Bytes that LLVM's machine outliner moves out of functions are no gain.
+    """
     gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text not in OUTLINE}
     for program in programs:
         root = TASK.open(program)
-        before = root.site_costs(objective)
-        legal = root.legal()
+        root.replay(decisions_everywhere(root.opened.module))
+        before, sites, legal = root.site_costs(objective), root.sites(), root.legal()
         for text, found in gains.items():
             if not legal[root.index(text)]:
                 continue
             session = root.fork()
             session.apply(session.index(text))
             after = session.site_costs(objective)
-            saved = sum(max(0.0, cost - after.get(site, cost)) for site, cost in before.items())
-            found.append(saved / max(1.0, sum(before.values())))
+            saved = sum(max(0.0, before.get(site, 0.0) - after.get(site, 0.0)) for site in sites)
+            moved = _elsewhere(after, sites) - _elsewhere(before, sites)
+            found.append(max(0.0, saved - max(0.0, moved)) / max(1.0, sum(before.values())))
         print(program.name, file=sys.stderr, flush=True)
     means = {text: 100 * sum(found) / max(1, len(found)) for text, found in gains.items()}
     return {text: round(mean, 3) for text, mean in means.items() if mean > 0}
+
+
+def sets(programs: Iterator[Program], objective: str) -> str:
+    """Return a table of SETS and of the shipped sets: at all functions, and only where a function gains."""
+    shipped = prior_gains().suffixes
+    names = [*SETS, *shipped]
+    level, everywhere, own, best = 0.0, [0.0] * len(names), [0.0] * len(names), 0.0
+    for program in programs:
+        root = TASK.open(program)
+        before, sites = root.site_costs(objective), root.sites()
+        smallest = {site: before.get(site, 0.0) for site in sites}
+        level += root.measure(objective)
+        for number, decisions in enumerate(names):
+            session = root.fork()
+            session.replay(decisions)
+            after = session.site_costs(objective)
+            everywhere[number] += session.measure(objective) - root.measure(objective)
+            own[number] += sum(min(0.0, after.get(site, 0.0) - before.get(site, 0.0)) for site in sites)
+            smallest = {site: min(cost, after.get(site, cost)) for site, cost in smallest.items()}
+        best += sum(cost - before.get(site, 0.0) for site, cost in smallest.items())
+    lines = ["| decisions | at all functions | where a function gains |", "|---|---|---|"]
+    for decisions, change, least in zip(SETS, everywhere, own, strict=False):
+        shown = ", ".join(f"`{text}`" for text in decisions)
+        lines.append(f"| {shown} | {change / level:+.2%} | {least / level:+.2%} |")
+    lines.append(
+        f"| the best of the {len(shipped)} shipped sets | {min(everywhere[len(SETS) :]) / level:+.2%} | |"
+    )
+    lines.append(f"| the best of all these for each function | | {best / level:+.2%} |")
+    return "\n".join(lines).replace("%", " %")
+
+
+def _elsewhere(costs: Mapping[str, float], sites: Container[str]) -> float:
+    """Return the bytes of functions that are no sites: those that LLVM's machine outliner made."""
+    return sum(cost for name, cost in costs.items() if name not in sites)
 
 
 def gain(programs: Iterator[Program], options: argparse.Namespace) -> None:
@@ -90,6 +146,9 @@ def _percent(ratio: float) -> str:
 
 
 def _programs(options: argparse.Namespace) -> Iterator[Program]:
+    if options.files:
+        flags = shlex.split(options.flags)
+        return (load_program(path, arguments=[*flags, f"-I{path.parent}"]) for path in options.files)
     corpus = open_corpus(options.folder or default_folder()).split(options.split)
     if options.names:
         ends = tuple(options.names.split(","))
@@ -102,9 +161,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["worth", "gain"])
+    parser.add_argument("what", choices=["worth", "gain", "sets"])
     parser.add_argument("--folder", type=Path, help="the corpus; default: a cache")
     parser.add_argument("--split", default="test")
+    parser.add_argument("--files", type=Path, nargs="+", help="C or C++ files, instead of a corpus")
+    parser.add_argument("--flags", default="", help="clang's options for --files")
     parser.add_argument("--names", help="ends of programs' names, instead of a number of programs")
     parser.add_argument("--objective", default="loaded-bytes")
     parser.add_argument("--programs", type=int, default=20)

@@ -30,6 +30,7 @@ from burnish.cc.prior_variants import variants_of
 from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import SPEED_LIMIT
 from burnish.cc.short_search import code_of
+from burnish.cc.variants import decisions_everywhere
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.session import Session
@@ -72,6 +73,7 @@ class Part:
                 if whole:
                     other.replay(whole)
                     session = min(session, other, key=lambda one: one.measure("loaded-bytes"))
+                self.everywhere = decisions_everywhere(code_of(session).opened.module)
                 if any(size > LEAST_BYTES for size in session.site_costs("loaded-bytes").values()):
                     self.sessions.append(session)
             except BurnishError as error:
@@ -82,11 +84,14 @@ class Part:
         return [self._gained(session, variant) for session in self.sessions]
 
     def _gained(self, session: Session, variant: Trace) -> Floats:
-        before, other = code_of(session), session.fork()
+        before, other = code_of(self._begun(session)), session.fork()
         loaded, constant = before.site_costs("loaded-bytes"), before.site_costs("code-growth")
         sites = [site for site, size in loaded.items() if size > LEAST_BYTES]
         try:
-            replay_legal(other, variant)
+            passes, decisions = apart(variant)
+            replay_legal(other, passes)
+            other = self._begun(other)
+            replay_legal(other, decisions)
             after = code_of(other)
             loaded_now, constant_now = after.site_costs("loaded-bytes"), after.site_costs("code-growth")
             times, times_now = (one.generation().call_costs.own for one in (before, after))
@@ -105,6 +110,12 @@ class Part:
         gains = np.array(saved).clip(0)
         gains *= max(0.0, 1 - max(0.0, grown) / max(1.0, float(gains.sum())))
         return gains / 2 / sum(loaded.values())
+
+    def _begun(self, session: Session) -> Session:
+        """Return the session at the beginning of code generation, with the decisions on the whole program."""
+        begun = session.fork()
+        begun.replay((BEGIN, *self.everywhere))
+        return begun
 
 
 def _outside(costs: Mapping[str, float], functions: Container[str]) -> float:
@@ -262,7 +273,8 @@ def _together(measured: Measured, variants: list[Trace]) -> float:
 
 def _first(machine: str, passes: dict[str, float]) -> Iterator[Trace]:
     """Yield the variants of the first round: known ones, single actions, and the best passes together."""
-    suffixes = prior_gains(machine).suffixes
+    suffixes, gains = prior_gains(machine).suffixes, prior_gains(machine).gains
+    yield from ((BEGIN, text) for text in gains if text in SINGLE)
     yield from variants_of(machine).of_functions
     for known in variants_of(USUAL).of_functions:
         yield from (joined(apart(known)[0], decisions) for decisions in suffixes[:OF_KNOWN])

@@ -69,6 +69,12 @@ PreservedAnalyses NoMinSize::run(Function &function, FunctionAnalysisManager &) 
   return attributes_changed();
 }
 
+bool has_unwind_tables(const Module &module) {
+  return llvm::any_of(module.ir(), [](const Function &function) {
+    return !function.isDeclaration() && function.getUWTableKind() != UWTableKind::None;
+  });
+}
+
 void drop_unwind_tables(Module &module) {
   module.changed();
   for (Function &function : module.ir())

@@ -33,6 +33,9 @@ struct NoMinSize : llvm::PassInfoMixin<NoMinSize> {
   llvm::PreservedAnalyses run(llvm::Function &, llvm::FunctionAnalysisManager &);
 };
 
+// Returns whether a function that is defined here has an unwind table.
+bool has_unwind_tables(const Module &module);
+
 // Changes the module to what clang -fno-asynchronous-unwind-tables makes, for programs that never unwind through it.
 void drop_unwind_tables(Module &module);
 

@@ -230,6 +230,7 @@ NB_MODULE(_native, m) {
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def_prop_ro("assembly_names_symbols", &burnish::assembly_names_symbols)
+      .def_prop_ro("has_unwind_tables", &burnish::has_unwind_tables)
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
       .def("forbid_builtins", &burnish::forbid_builtins, "names"_a, Without())
       .def("use_gnu_eabi", &burnish::use_gnu_eabi, Without())

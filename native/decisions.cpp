@@ -303,7 +303,8 @@ private:
       passes->add(new Setting(options, decisions));
     after_module = of_module;
     AnalysisID id = pass->getPassID();
-    if (decisions.outline != Outline::none && pass->getPassName() == "Machine Outliner") {
+    bool outlines = decisions.outline != Outline::none && pass->getPassName() == "Machine Outliner";
+    if (outlines) {
       delete pass; // it applies to no function on x86
       if (decisions.outline == Outline::seldom)
         passes->add(create_often_executed_pass());
@@ -317,6 +318,8 @@ private:
     if (flattens && id == &RAGreedyLegacyID)
       passes->add(flat.create_flattening_pass());
     passes->add(pass); // which may destroy it
+    if (outlines)
+      passes->add(create_tableless_pass());
     if (flattens && id == &VirtRegRewriterID)
       passes->add(flat.create_restoring_pass());
     if (request.scores && id == &VirtRegRewriterID)

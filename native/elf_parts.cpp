@@ -129,7 +129,7 @@ private:
           if (!addend) // REL: it is in the field
             consumeError(addend.takeError());
           int64_t beyond =
-              addend ? *addend : number_at(checked(relocated->getContents()), item.getOffset(), sizeof(uint32_t));
+              addend ? *addend : addend_in(checked(relocated->getContents()), item.getOffset(), item.getType());
           // x86 counts from the end of the field, which for code is mostly that of the instruction.
           if (is_x86() && relocated->isText() && !absolute)
             beyond += 4;
@@ -142,6 +142,26 @@ private:
             parts.frames.push_back({reference.from, function, INDEX_ENTRY});
         parts.references.push_back(reference);
       }
+    }
+  }
+
+  // The addend of a relocation that has none of its own. ARM's instructions with 16 bits of an address have the lower 16
+  // bits of the addend, in four pieces; its branches go to symbols.
+  int64_t addend_in(StringRef content, uint64_t at, uint64_t type) const {
+    uint64_t field = number_at(content, at, sizeof(uint32_t));
+    if (machine() != ELF::EM_ARM)
+      return field;
+    switch (type) {
+    case ELF::R_ARM_MOVW_ABS_NC:
+    case ELF::R_ARM_MOVT_ABS: return int16_t((field >> 4 & 0xf000) | (field & 0xfff));
+    case ELF::R_ARM_THM_MOVW_ABS_NC:
+    case ELF::R_ARM_THM_MOVT_ABS: // two halfwords
+      return int16_t((field & 0xf) << 12 | (field >> 10 & 1) << 11 | (field >> 28 & 7) << 8 | (field >> 16 & 0xff));
+    case ELF::R_ARM_CALL:
+    case ELF::R_ARM_JUMP24:
+    case ELF::R_ARM_THM_CALL:
+    case ELF::R_ARM_THM_JUMP24: return 0;
+    default: return field;
     }
   }
 

@@ -3,7 +3,7 @@
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineModuleInfo.h"
-#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
 
 using namespace llvm;
 
@@ -50,9 +50,38 @@ struct OftenExecuted final : MachineFunctionPass {
 };
 char OftenExecuted::ID;
 
+bool is_on_the_stack_in_calls(const MachineFunction &function) {
+  auto calls = [](const MachineInstr &instruction) { return instruction.isCall() && !instruction.isReturn(); };
+  return llvm::any_of(function, [&](const MachineBasicBlock &block) { return llvm::any_of(block, calls); });
+}
+
+struct WithoutTables final : ModulePass {
+  static char ID;
+  WithoutTables() : ModulePass(ID) {}
+
+  bool runOnModule(Module &module) override {
+    const MachineModuleInfo &machine = getAnalysis<MachineModuleInfoWrapperPass>().getMMI();
+    for (Function &function : module)
+      if (const MachineFunction *code = machine.getMachineFunction(function))
+        if (code->isOutlined() && !is_on_the_stack_in_calls(*code)) {
+          function.removeFnAttr(Attribute::UWTable);
+          function.setDoesNotThrow();
+        }
+    return false;
+  }
+
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.addRequired<MachineModuleInfoWrapperPass>();
+    usage.setPreservesAll();
+  }
+};
+char WithoutTables::ID;
+
 } // namespace
 
 MachineFunctionPass *create_often_executed_pass() { return new OftenExecuted(); }
+
+ModulePass *create_tableless_pass() { return new WithoutTables(); }
 
 bool is_computed_goto(const MachineBasicBlock &block) {
   return !block.empty() && block.terminatorIsComputedGotoWithSuccessors();

@@ -9,6 +9,7 @@ class MachineFunction;
 class MachineFunctionPass;
 class MachineInstr;
 class MachineModuleInfo;
+class ModulePass;
 } // namespace llvm
 
 namespace burnish {
@@ -24,6 +25,11 @@ enum class Outline { none, seldom, anywhere };
 // executed blocks, by static frequencies, remain, up to a small share of the function's executed instructions.
 // Functions with computed gotos, such as interpreters, are excluded.
 llvm::MachineFunctionPass *create_often_executed_pass();
+
+// Returns a pass to run behind the outliner. An outlined function that is never on the stack during a call loses its
+// entry in the unwind tables. The outliner does not count this entry: 28 to 32 bytes for instructions of 8 or 12. As to
+// what is given up, see outline/outline.h.
+llvm::ModulePass *create_tableless_pass();
 
 // Returns the additional cost of an instruction that calls an outlined function, in instructions: the function's
 // instructions, and the cost of the call and its return; 0 for all other instructions.

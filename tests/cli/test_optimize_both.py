@@ -68,6 +68,6 @@ def test_code_generation_is_searched_where_it_pays(
 def test_what_a_search_of_both_found_is_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["optimize", "structs.c", "-o", "out.o", "--json", "--budget", "60", "--workers", "1"]) == 0
     result = Result.from_json(capsys.readouterr().out)
-    assert result.task == "llvm_passes_and_codegen-v2"
+    assert result.task == "llvm_passes_and_codegen-v3"
     assert "begin(llvm_codegen)" in result.trace
     assert _native.object_sizes(Path("out.o").read_bytes()).loaded_bytes == result.cost

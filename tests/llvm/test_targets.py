@@ -135,6 +135,26 @@ def test_functions_that_cannot_be_unwound_have_one_entry_together() -> None:
     assert _native.object_sizes(unwound, False).unwind_bytes > 8
 
 
+@pytest.mark.parametrize("level", ["Oz", "O2"])  # addresses in literals, and in pieces in instructions
+@pytest.mark.parametrize("machine", ["cortex-m4", "cortex-a9"])
+def test_constants_count_for_the_function_that_alone_uses_them(
+    level: str, machine: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "two.c"
+    texts = {"a": "a" * 69, "b": "b" * 499}
+    lines = [f'char {name}_at(int i) {{ return "{text}"[i]; }}' for name, text in texts.items()]
+    source.write_text("\n".join(lines))
+    session = open_baseline(load_program(source, arguments=(*FLAGS_OF[machine], "-fno-pic")), level)
+    sizes = session.sizes()
+    own = {
+        name: loaded - dict(sizes.functions)[name]
+        for name, loaded in sizes.functions_loaded
+        if name in ("a_at", "b_at")
+    }
+    assert 70 <= own["a_at"] < 80  # with its entry for unwinding
+    assert 500 <= own["b_at"] < 510
+
+
 def test_expected_run_times_are_of_functions_of_the_module() -> None:
     """LLVM's outliner, on at -Oz for ARM and RISC-V, gives other code the same names."""
     for machine in ("cortex-m4", "rv32imc"):

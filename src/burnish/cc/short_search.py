@@ -64,6 +64,7 @@ def short_search(
     remembered: Sequence[Trace] = (),
     make: Make = one_after_another,
     expected_seconds: float = 0.0,
+    everywhere: Trace = (),
 ) -> ShortSearch:
     """Try variants at all functions, then the smallest variant of each function in one object.
 
@@ -75,8 +76,9 @@ def short_search(
     Args:
         make: Makes the trials, in any order; it takes each one only when it can begin.
         expected_seconds: Of the processor, for a trial; 0: not known before one has ended.
+        everywhere: Decisions on the whole program with which all variants are tried, if they alone help.
     """
-    search = _Search(session, objective)
+    search = _Search(session, objective, everywhere)
     trials = _Trials(search, seconds_left, least + len(remembered), expected_seconds)
     try:
         for tried in make(trials.begun((*remembered, *variants))):
@@ -144,23 +146,43 @@ class _Trials:
 class _Search:
     """The variants of all functions so far, and the best whole object."""
 
-    def __init__(self, session: Session, objective: str) -> None:
-        self.session, self.code, self.objective = session, code_of(session), objective
+    def __init__(self, session: Session, objective: str, everywhere: Trace) -> None:
+        self.session, self.objective = session, objective
         formula = parse_objective(objective)
         self.unlimited = formula.unlimited
         limits = {limit.objective: limit.most for limit in formula.limits}
         self.slowest = limits.get("slowdown", math.inf)
         self.largest = limits.get("code-growth", math.inf)
-        self.sites = self.code.sites()
         self.variants: list[Tried] = []  # in the order of trials
         self.best: Session | Tried = session
         self.cost = session.measure(objective)
         self.evaluations = self.crashes = 0
+        self.everywhere: Trace = ()
+        self.code = code_of(session)  # that variants change
+        if everywhere:
+            self._begin_with(everywhere)
+        self.sites = self.code.sites()
+
+    def _begin_with(self, everywhere: Trace) -> None:
+        state = self.session.fork()
+        replay_legal(state, (*self._begin(), *everywhere))
+        before = self.cost
+        code = self._measured(state)
+        if self.cost < before:
+            self.code, self.everywhere = code, everywhere
+
+    def _with_everywhere(self, trace: Trace) -> Trace:
+        """Return a variant's trace with these decisions where code generation begins."""
+        if not self.everywhere:
+            return trace
+        begin = self._begin()
+        passes = trace[: trace.index(*begin)] if {*begin} <= {*trace} and begin else trace if begin else ()
+        return (*passes, *begin, *self.everywhere, *trace[len(passes) + len(begin) :])
 
     def tried(self, trace: Trace, number: int) -> Tried:
         """Compile after a trace; entries that are illegal here are skipped."""
         state = self.session.fork()
-        replay_legal(state, trace)
+        replay_legal(state, self._with_everywhere(trace))
         cost, code = state.measure(self.objective), code_of(state)
         slow = {name for name in self.sites if not self._is_fast(name, code)}
         saves, grows = (self._changes(limit, code, slow) for limit in (self.unlimited, "code-growth"))
@@ -247,7 +269,9 @@ class _Search:
         if not chosen or (len(self.variants) == 1 and len(chosen) == len(self.sites)):
             return None  # measured already
         return self._measured(
-            reached(self.session, entries_by_stage(self._begin(), chosen), skip_illegal=True)
+            reached(
+                self.session, entries_by_stage((*self._begin(), *self.everywhere), chosen), skip_illegal=True
+            )
         )
 
     def _measured(self, state: Session) -> CodegenSession:

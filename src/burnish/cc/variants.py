@@ -32,7 +32,9 @@ from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.targets import machine_of
 from burnish.search.memory import Memory
 from burnish.tasks.llvm_codegen import TASK as CODEGEN
+from burnish.tasks.llvm_codegen.actions import OUTLINE
 from burnish.tasks.llvm_codegen.generations import GeneratedCode, Generations
+from burnish.tasks.llvm_codegen.passes import REGISTERS, X86
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
@@ -82,6 +84,7 @@ def vary(start: Start, request: Request) -> Attempt:
         remembered,
         _at_once(start, request),
         expected,
+        decisions_everywhere(first.module),
     )
     evaluations = 0 if request.remembered else tried + found.evaluations  # results of earlier searches
     counts, calls = (evaluations, found.crashes), stock.call_costs
@@ -95,6 +98,12 @@ def vary(start: Start, request: Request) -> Attempt:
         keep(memory, trace, found.cost)
     bitcode = code.opened.module.bitcode()
     return Attempt(bitcode, trace, evaluations, calls, found.crashes, code=code.object_code())
+
+
+def decisions_everywhere(module: _native.Module) -> Trace:
+    """Return the decisions to try on a whole program: LLVM's outliner ignores the price of unwind tables."""
+    runs_outliner = machine_of(module.triple) in REGISTERS - X86
+    return OUTLINE[-1:] if runs_outliner and module.has_unwind_tables else ()
 
 
 def _at_once(start: Start, request: Request) -> Make:

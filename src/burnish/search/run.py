@@ -212,9 +212,9 @@ def run(
             session = problem.open(spending.evaluator.workers[0])
             in_seconds = spending.limit is not None and budget.clock is WALL
             session.ends = spending.start + (spending.limit or 0.0) if in_seconds else math.inf
-            space, guide = _explore(session, problem, guide_for)
+            space, guide, first = _explore(session, problem, guide_for)
             spending.evaluator.policy = space.policy
-            space = _Beginning(method, problem, budget, seed, spending, session).run(space, guide)
+            space = _Beginning(method, problem, budget, seed, spending, session).run(space, guide, first)
             if space.actions and space.initial:
                 _follow(method.search(space, np.random.default_rng(seed)), spending)
         if observer.finish and math.isfinite(spending.best.cost):
@@ -268,15 +268,18 @@ class _Beginning:
     spending: Spending
     session: Sandbox
 
-    def run(self, space: SearchSpace, guide: Guide) -> SearchSpace:
+    def run(self, space: SearchSpace, guide: Guide, first: tuple[Trace, ...]) -> SearchSpace:
         """Evaluate the initial traces; return the search space with those that did not fail.
+
+        Args:
+            first: The task's initial traces.
 
         Raises:
             BudgetSpent: the budget is spent before the end.
         """
-        spending, task = self.spending, self.problem.task
+        spending = self.spending
         tried: dict[Trace, Evaluation] = {}
-        for trace in task.hints.initial_traces:
+        for trace in first:
             (tried[trace],) = spending.evaluate(Batch([trace], space.legal), timed=False)
         seconds = spending.seconds
         spending.first_took(seconds)
@@ -288,13 +291,11 @@ class _Beginning:
         scale = 1.0  # the guide is sent costs without the gain at sites
         with suppress(StopIteration):  # one by one: a short budget still evaluates the most promising
             trace = self._choose(guide, None, least=seconds)
-            while (is_first := len(tried) <= len(task.hints.initial_traces) and not space.large) or (
-                spending.share <= latest
-            ):
+            while (is_first := len(tried) <= len(first) and not space.large) or (spending.share <= latest):
                 batch = Batch([(*trace, *at_sites)], space.legal)
                 (tried[trace],) = spending.evaluate(batch, timed=not is_first)
                 cost = scale * tried[trace].cost
-                if due and trace not in task.hints.initial_traces:
+                if due and trace not in first:
                     due = False
                     at_sites, scale = self._refine(space, tried)
                 trace = self._choose(guide, cost)
@@ -346,8 +347,10 @@ class _Beginning:
         return of_sites(spending.best.trace), begin / spending.best.cost if math.isfinite(begin) else 1.0
 
 
-def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> tuple[SearchSpace, Guide]:
-    """Return the search space of an opened program, without initial traces, and the guide.
+def _explore(
+    session: Sandbox, problem: Problem, guide_for: GuideFor | None
+) -> tuple[SearchSpace, Guide, tuple[Trace, ...]]:
+    """Return the search space of an opened program, the guide, and the task's initial traces.
 
     If all actions are legal on the whole program, or the task says so, what is legal now is assumed to be
     legal in every state. This is not assumed if the compiler asks questions or if a policy acts at sites.
@@ -383,7 +386,7 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
         independent_sites=hints.independent_sites,
         prior_gains=hints.prior_gains,
     )
-    return space, guide
+    return space, guide, hints.initial_traces
 
 
 def _among(actions: Collection[str], trace: Trace) -> Trace:

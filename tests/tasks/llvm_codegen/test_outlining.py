@@ -62,3 +62,54 @@ def test_seldom_is_what_functions_spend_little_time_in() -> None:
 @pytest.mark.parametrize("last", ["outline", "outline(seldom)"])
 def test_the_last_one_counts(last: str) -> None:
     assert outlined("outline(seldom)", "outline", last)[0].code == outlined(last)[0].code
+
+
+# The first four stores are the same in three functions.
+SAME = """define void @NAME(ptr %p) minsize optsize nounwind uwtable {
+CALL  store volatile i64 1000003, ptr %p
+  store volatile i64 2000006, ptr %p
+  store volatile i64 3000009, ptr %p
+  store volatile i64 4000012, ptr %p
+  store volatile i64 NUMBER, ptr %p
+  ret void
+}
+"""
+TABLES = "\ndeclare void @g(ptr)\n" + "".join(
+    SAME.replace("NAME", name).replace("CALL", "").replace("NUMBER", str(number))
+    for number, name in enumerate(("one", "two", "three"))
+)
+
+
+@pytest.mark.parametrize(
+    "triple", ["aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", "x86_64-pc-linux"]
+)
+def test_what_is_never_on_the_stack_in_a_call_needs_no_unwind_table(triple: str) -> None:
+    session = open_program(module(f'target triple = "{triple}"\n{TABLES}'))
+    before, by_default = session.sizes(), not triple.startswith("x86")
+    session.apply(session.index("outline"))
+    after = session.sizes()
+    made = [name for name in dict(after.functions) if name.startswith("OUTLINED_FUNCTION_")]
+    assert made
+    loaded, code = dict(after.functions_loaded), dict(after.functions)
+    assert all(loaded[name] == code[name] for name in made)
+    assert all(loaded[name] > code[name] for name in ("one", "two", "three"))
+    if by_default:  # the outliner runs anyway
+        assert code == dict(before.functions)
+        assert all(dict(before.functions_loaded)[name] > code[name] for name in made)
+
+
+def test_what_calls_keeps_its_unwind_table() -> None:
+    """LLVM outlines a call in the midst of other instructions if it knows that the callee needs no stack."""
+    without_calls = SAME.replace("CALL", "")
+    called = without_calls.replace("NAME", "g").replace("NUMBER", "9").replace("minsize", "minsize noinline")
+    second = "  store volatile i64 2"
+    stores = without_calls.replace(second, f"  call void @g(ptr %p)\n{second}")
+    calling = "".join(
+        stores.replace("NAME", name).replace("NUMBER", str(number))
+        for number, name in enumerate(("one", "two", "three"))
+    )
+    session = open_program(module(f'target triple = "aarch64-unknown-linux-gnu"\n{called}{calling}'))
+    session.apply(session.index("outline"))
+    loaded, code = dict(session.sizes().functions_loaded), dict(session.sizes().functions)
+    made = [name for name in code if name.startswith("OUTLINED_FUNCTION_")]
+    assert any(loaded[name] > code[name] for name in made)

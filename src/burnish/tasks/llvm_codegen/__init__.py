@@ -19,10 +19,11 @@ from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
 from burnish.llvm.targets import MACHINES
-from burnish.tasks.llvm_codegen.actions import DESCRIPTIONS, EVICT, LIST_VERSION
+from burnish.tasks.llvm_codegen.actions import DESCRIPTIONS, EVICT, LIST_VERSION, OUTLINE
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import DECISIONS, OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
+from burnish.tasks.llvm_codegen.passes import REGISTERS
 from burnish.tasks.llvm_codegen.policy.scorer import load_scorer
 from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
@@ -100,8 +101,9 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
 def _hints(first: tuple[Trace, ...], machine: str) -> SearchHints:
     """Return the hints for programs of a machine; the traces `first` come before the others."""
     prior = prior_gains(machine)
+    outlined: tuple[Trace, ...] = ((OUTLINE[-1],),) if machine in REGISTERS else ()
     return SearchHints(
-        initial_traces=((), *first) if first else (),
+        initial_traces=((), *outlined, *first),
         independent_sites=True,
         fixed_legality=True,
         prior_gains=prior.gains,

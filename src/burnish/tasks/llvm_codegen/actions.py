@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from burnish.tasks.llvm_codegen.llvm_options import LLVM_OPTIONS
-from burnish.tasks.llvm_codegen.passes import PASSES, REGISTERS, X86
+from burnish.tasks.llvm_codegen.passes import PASSES, REGISTERS
 
-LIST_VERSION = 2
+LIST_VERSION = 3
 
 SEEDS = 16
 ORDERS: tuple[tuple[float, ...], ...] = (
@@ -39,8 +39,11 @@ EVICT = "evict"
 
 DESCRIPTIONS: dict[str, str] = {
     DEFAULT: "Remove all decisions here, so that LLVM decides",
-    "outline": "Run LLVM's machine outliner on all functions: repeated code becomes a function",
-    "outline(seldom)": "Run LLVM's machine outliner on blocks that seldom execute",
+    "outline": (
+        "Run LLVM's machine outliner on all functions: repeated code becomes a function, "
+        "without an unwind table if it can do without"
+    ),
+    "outline(seldom)": "The same on blocks that seldom execute",
     **{f"skip({name})": f"Skip the pass that {one.does}" for name, one in PASSES.items()},
     "allocate": "Allocate registers in a random order; {0} is the seed",
     "noise": "Allocate registers in LLVM's order with noise; {0} is the seed",
@@ -58,7 +61,7 @@ PRIORITIES = {"allocate": RANDOM, "noise": NOISY, "order": LINEAR}
 def applies(text: str, machine: str) -> bool:
     """Return whether an action means something on a machine; see burnish.tasks.llvm_codegen.passes.
 
-    Elsewhere than on x86 the machine outliner runs at -Oz, and skip(machine-outliner) is a decision.
+    Elsewhere than on x86 the machine outliner runs at -Oz anyway, and skip(machine-outliner) is a decision.
     """
     name, _, argument = text.rstrip(")").partition("(")
     match name:
@@ -66,8 +69,6 @@ def applies(text: str, machine: str) -> bool:
             return machine in PASSES[argument].machines
         case "set":
             return machine in LLVM_OPTIONS[argument].machines
-        case "outline":
-            return machine in X86
         case "default":
             return True
     return machine in REGISTERS
@@ -93,7 +94,9 @@ class FunctionDecisions:
             case "skip":
                 return replace(self, skipped=self.skipped | {argument})
             case "set":
-                return replace(self, options=self.options | {argument})
+                name = argument.partition("=")[0]
+                others = {one for one in self.options if one.partition("=")[0] != name}
+                return replace(self, options=frozenset({*others, argument}))
             case "flat":
                 return replace(self, flat=True)
             case "allocate" | "noise" | "order":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.tasks.llvm_codegen.passes import AARCH64, ALL, REGISTERS, RISCV, X86
+from burnish.tasks.llvm_codegen.passes import AARCH64, ALL, ARM, REGISTERS, RISCV, X86
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,24 @@ LLVM_OPTIONS: dict[str, LlvmOption] = {
     "join-splitedges": LlvmOption(ALL, "removes the copies in such blocks first"),
     "aggressive-machine-cse": LlvmOption(ALL, "computes everything once, however long registers are used"),
     "machine-sink-split=0": LlvmOption(ALL, "adds no block to move instructions into"),
-    "disable-hoisting-to-hotter-blocks=all": LlvmOption(
-        ALL, "moves no instruction from a loop to a block that executes more often"
+    "max-store-memcpy=1": LlvmOption(ALL, "copies more than a word by calling memcpy"),
+    "use-mbpi=false": LlvmOption(ALL, "selects instructions as if both ways of a branch were equally likely"),
+    "pre-RA-sched=source": LlvmOption(ALL, "selects instructions in the order of the source"),
+    "pre-RA-sched=list-ilp": LlvmOption(ALL, "selects instructions in the order for the most at a time"),
+    "pre-RA-sched=list-burr": LlvmOption(ALL, "selects instructions in the order for the fewest registers"),
+    "csuses-threshold=0": LlvmOption(X86 | AARCH64, "computes again what few instructions use"),
+    "sink-insts-to-avoid-spills": LlvmOption(REGISTERS, "moves instructions back into loops, to their uses"),
+    "huge-size-for-split=0": LlvmOption(REGISTERS, "computes values again rather than splits live ranges"),
+    "split-spill-mode=default": LlvmOption(REGISTERS, "splits live ranges without more copies of spills"),
+    "greedy-reverse-local-assignment": LlvmOption(REGISTERS, "allocates a block's registers from its end"),
+    "regalloc-eviction-max-interference-cutoff=2": LlvmOption(REGISTERS, "evicts few live ranges at once"),
+    "force-precise-rotation-cost": LlvmOption(REGISTERS, "rotates loops by the exact cost of jumps"),
+    "enable-misched": LlvmOption(ARM, "orders instructions before register allocation on every core"),
+    "arm-prera-ldst-opt-reorder-limit=2": LlvmOption(ARM, "moves loads and stores together only if near"),
+    "lsr-preferred-addressing-mode=all": LlvmOption(
+        ARM | AARCH64, "prefers addresses that step with each use"
     ),
+    "riscv-disable-cost-per-use": LlvmOption(RISCV, "allocates registers as if all had short encodings"),
     "x86-br-merging-base-cost=0": LlvmOption(X86, "branches on each of several conditions"),
     "aarch64-br-merging-base-cost=0": LlvmOption(AARCH64, "branches on each of several conditions"),
     "riscv-br-merging-base-cost=0": LlvmOption(RISCV, "branches on each of several conditions"),
