@@ -145,8 +145,8 @@ private:
     }
   }
 
-  // The addend of a relocation that has none of its own. ARM's instructions with 16 bits of an address have the lower 16
-  // bits of the addend, in four pieces; its branches go to symbols.
+  // The addend of a relocation that has none of its own. ARM's instructions with 16 bits of an address have the lower
+  // 16 bits of the addend, in four pieces; its branches go to symbols.
   int64_t addend_in(StringRef content, uint64_t at, uint64_t type) const {
     uint64_t field = number_at(content, at, sizeof(uint32_t));
     if (machine() != ELF::EM_ARM)

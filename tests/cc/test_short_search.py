@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +13,11 @@ from burnish.cc.short_search import code_of, short_search
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_codegen.actions import OUTLINE
 from burnish.tasks.llvm_codegen.generations import Generations
 from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_codegen.session import CodegenSession
@@ -152,6 +155,46 @@ def test_time_limits_the_sets_but_not_the_joined_object(
     # A set takes 2 s, and so does the joined object: 10 s are enough for four sets and that.
     assert [tried(seconds) for seconds in (-1.0, 0.0, 5.9, 6.0, 10.0)] == [2, 2, 2, 3, 5]
     assert [tried(seconds, least=2) for seconds in (-1.0, 6.0, 10.0)] == [3, 3, 5]
+
+
+REPEATING = "extern volatile int out[99]; int g(int *);\n" + "".join(
+    f"int f{i}(int *p) {{ out[7] = p[3] * 5; int n = g(p); while (n--) out[n] += {i}; return p[{i}]; }}\n"
+    for i in range(6)
+)
+
+
+def repeating(folder: Path, *flags: str) -> Session:
+    """Return a program after the passes of -Oz from which LLVM's outliner makes functions."""
+    (folder / "repeating.c").write_text(REPEATING)
+    opened = PASSES_AND_CODEGEN.open(
+        load_program(folder / "repeating.c", ("--target=aarch64-linux-gnu", *flags))
+    )
+    opened.replay(("clang<Oz>",))
+    return opened
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_decisions_on_the_whole_program_come_before_each_variant(begun: bool, tmp_path: Path) -> None:
+    opened = repeating(tmp_path)
+    if begun:
+        opened.replay((BEGIN,))
+    variants: list[Trace] = [("skip(machine-scheduler)",), ("skip(early-machinelicm)", "order(0)")]
+    if not begun:
+        variants = [(BEGIN, *variants[0]), ("sink", BEGIN, *variants[1]), ("sink",)]
+    without = short_search(opened, "loaded-bytes", variants, always)
+    found = short_search(opened, "loaded-bytes", variants, always, everywhere=OUTLINE[-1:])
+    assert found.cost < without.cost
+    assert found.session.trace.count(OUTLINE[-1]) == 1
+    assert found.evaluations == without.evaluations + 1
+    state = opened.fork()
+    state.replay(found.session.trace[len(opened.trace) :])
+    assert state.measure("loaded-bytes") == found.cost
+
+
+def test_decisions_on_the_whole_program_that_do_not_help_are_left_out(tmp_path: Path) -> None:
+    opened = repeating(tmp_path, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+    found = short_search(opened, "loaded-bytes", [(BEGIN, "order(0)")], always, everywhere=OUTLINE[-1:])
+    assert OUTLINE[-1] not in found.session.trace
 
 
 def test_the_same_session_stays_if_nothing_is_smaller(session: CodegenSession) -> None:
