@@ -5,9 +5,7 @@ prior_gains.json has for each machine, of programs of the train split compiled f
 gains     the gain of each decision in per cent of a program's loaded bytes, if only functions that gain have
           it; of random orders the mean of their seeds, since none is better than the others. Made by
           python benchmarks/codegen.py worth --split train
-suffixes  sets of decisions. If each function has its best set, programs load 2.85 % less after their passes
-          for x86, 3.2 % less for Cortex-M4, 6.3 % less for RV32IMC, 4.5 % less for AArch64,
-          2.3 % less for WebAssembly. Made by
+suffixes  sets of decisions, chosen for what they save together if each function has its best set. Made by
           python benchmarks/codegen_suffixes.py --from-shipped
 """
 
