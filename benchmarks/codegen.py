@@ -21,6 +21,7 @@ import time
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
+from burnish.cc.short_search import code_of
 from burnish.cc.variants import decisions_everywhere
 from burnish.core.program import Program
 from burnish.core.trace import Trace
@@ -68,7 +69,7 @@ def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
     gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text not in OUTLINE}
     for program in programs:
         root = TASK.open(program)
-        root.replay(decisions_everywhere(root.opened.module))
+        root.replay(decisions_everywhere(code_of(root).opened.module))
         before, sites, legal = root.site_costs(objective), root.sites(), root.legal()
         for text, found in gains.items():
             if not legal[root.index(text)]:

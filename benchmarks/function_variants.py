@@ -89,9 +89,9 @@ class Part:
         sites = [site for site, size in loaded.items() if size > LEAST_BYTES]
         try:
             passes, decisions = apart(variant)
-            replay_legal(other, passes)
+            replay_legal(other, tuple(passes))
             other = self._begun(other)
-            replay_legal(other, decisions)
+            replay_legal(other, tuple(decisions))
             after = code_of(other)
             loaded_now, constant_now = after.site_costs("loaded-bytes"), after.site_costs("code-growth")
             times, times_now = (one.generation().call_costs.own for one in (before, after))

@@ -74,7 +74,16 @@ def main() -> None:
 
 def settings() -> Iterator[str]:
     """Yield "option=value" for all options that may change code."""
-    command = [find_tool("clang"), "-xc", "-c", os.devnull, "-o", os.devnull, "-mllvm", "-help-list-hidden"]
+    command = [
+        str(find_tool("clang")),
+        "-xc",
+        "-c",
+        os.devnull,
+        "-o",
+        os.devnull,
+        "-mllvm",
+        "-help-list-hidden",
+    ]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     values: dict[str, list[str]] = {}
     last = ""

@@ -15,6 +15,7 @@ from bisect import insort
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
@@ -176,7 +177,7 @@ class _Search:
         if not self.everywhere:
             return trace
         begin = self._begin()
-        passes = trace[: trace.index(*begin)] if {*begin} <= {*trace} and begin else trace if begin else ()
+        passes = tuple(takewhile(lambda text: text not in begin, trace)) if begin else ()
         return (*passes, *begin, *self.everywhere, *trace[len(passes) + len(begin) :])
 
     def tried(self, trace: Trace, number: int) -> Tried:
