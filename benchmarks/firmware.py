@@ -37,6 +37,7 @@ from burnish.cc.back_end import emit
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.foreign import in_gnus_place
 from burnish.cc.gnu import make_plan
+from burnish.core.errors import InputError
 from burnish.llvm.modules.origin import run_level
 from burnish.llvm.toolchain import find_tool
 
@@ -98,8 +99,12 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     ]
     for library in libraries:
         folder = options.sources.absolute() / library["package"]
-        if not folder.is_dir():
-            unpack(fetch_archive(library["package"], options.sources.absolute()), folder)
+        try:
+            if not folder.is_dir():
+                unpack(fetch_archive(library["package"], options.sources.absolute()), folder)
+        except InputError as error:  # such as a version that the archive no longer has
+            print(f"{library['name']}: left out: {error}", file=sys.stderr)
+            continue
         for machine in options.machines:
             units = largest(library, folder, machine, options)
             with ThreadPoolExecutor(options.jobs) as pool:
