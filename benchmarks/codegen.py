@@ -42,7 +42,6 @@ SETS: tuple[Trace, ...] = (
     ("set(apply-ext-tsp-for-size)",),
     ("set(lsr-drop-solution)", "set(lsr-exp-narrow)"),
     ("set(aggressive-machine-cse)",),
-    ("set(use-mbpi=false)",),
     ("flat(greedy)", "set(apply-ext-tsp-for-size)", "set(lsr-drop-solution)", "set(lsr-exp-narrow)"),
     ("skip(early-machinelicm)", "flat(greedy)", "set(apply-ext-tsp-for-size)", "set(lsr-drop-solution)"),
 )

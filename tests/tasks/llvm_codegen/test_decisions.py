@@ -201,6 +201,35 @@ def test_an_option_leads_to_clangs_own_object_with_it(option: str) -> None:
         assert session.opened.module.emit_object("Oz") == decided(program(name)).object_code()
 
 
+STATES = """
+int often(volatile int *p, int n) {
+  for (;;)
+    switch (p[0]) {
+    case 0: p[1] = n++; break;
+    case 1: p[2] = n * 3; break;
+    case 2: n += p[3]; break;
+    case 3: p[4] = n ^ 5; if (p[5]) return n; break;
+    case 4: if (p[6]) return 1; break;
+    case 5: if (p[7]) return 2; break;
+    default: return 0;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("machine", ["X86", *OTHERS])
+def test_the_expected_run_time_still_knows_what_executes_often(machine: str, tmp_path: Path) -> None:
+    """A decision that changes how often blocks execute would hide slow code, as use-mbpi=false does: 1/14."""
+    (tmp_path / "states.c").write_text(STATES)
+    flags = (*OTHERS.get(machine, ()), "-ffreestanding")
+    session = open_program(load_program(tmp_path / "states.c", flags))
+    stock = session.generation().call_costs.own["often"]
+    for action in np.flatnonzero(session.legal("often")):
+        other = session.fork()
+        other.apply(int(action), "often")
+        assert 0.5 < other.generation().call_costs.own["often"] / stock < 2, session.actions[action]
+
+
 def test_an_option_holds_in_one_function() -> None:
     source, option = load_kernel("stack_vm", ["small"]), "set(apply-ext-tsp-for-size)"
     stock, everywhere = text_of(decided(source)), text_of(decided(source, option))

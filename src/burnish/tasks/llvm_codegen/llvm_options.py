@@ -2,7 +2,8 @@
 
 LLVM's defaults are for speed, also at -Oz: most of these let a pass count bytes instead. An option is here if
 LLVM reads it anew for each function, if it does not let LLVM generate wrong code, and if it made functions
-smaller.
+smaller. Left out is what misleads the estimate of the run time, as use-mbpi=false does: no block is then in a
+loop more often than another. And what depends on the C++ library's sorting of equal items: misched=ilpmax.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ LLVM_OPTIONS: dict[str, LlvmOption] = {
     "aggressive-machine-cse": LlvmOption(ALL, "computes everything once, however long registers are used"),
     "machine-sink-split=0": LlvmOption(ALL, "adds no block to move instructions into"),
     "max-store-memcpy=1": LlvmOption(ALL, "copies more than a word by calling memcpy"),
-    "use-mbpi=false": LlvmOption(ALL, "selects instructions as if both ways of a branch were equally likely"),
     "pre-RA-sched=source": LlvmOption(ALL, "selects instructions in the order of the source"),
     "pre-RA-sched=list-ilp": LlvmOption(ALL, "selects instructions in the order for the most at a time"),
     "pre-RA-sched=list-burr": LlvmOption(ALL, "selects instructions in the order for the fewest registers"),
