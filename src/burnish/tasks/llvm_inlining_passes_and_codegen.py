@@ -11,7 +11,7 @@ from burnish.tasks.llvm_inlining import TASK as INLINING
 from burnish.tasks.llvm_inlining.inlined import open_passes
 from burnish.tasks.llvm_passes import TASK as PASSES
 
-VERSION = 2
+VERSION = 3
 
 TASK = replace(
     staged(

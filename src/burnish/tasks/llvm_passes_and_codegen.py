@@ -9,7 +9,7 @@ from burnish.tasks.llvm_codegen import TASK as CODEGEN
 from burnish.tasks.llvm_codegen import open_codegen
 from burnish.tasks.llvm_passes import TASK as PASSES
 
-VERSION = 2
+VERSION = 3
 
 TASK = replace(
     staged("llvm_passes_and_codegen", PASSES, Stage(CODEGEN, open_codegen), version=VERSION),
