@@ -39,10 +39,7 @@ EVICT = "evict"
 
 DESCRIPTIONS: dict[str, str] = {
     DEFAULT: "Remove all decisions here, so that LLVM decides",
-    "outline": (
-        "Run LLVM's machine outliner on all functions: repeated code becomes a function, "
-        "without an unwind table if it can do without"
-    ),
+    "outline": "Run LLVM's machine outliner on all functions, and leave out unwind tables that nobody needs",
     "outline(seldom)": "The same on blocks that seldom execute",
     **{f"skip({name})": f"Skip the pass that {one.does}" for name, one in PASSES.items()},
     "allocate": "Allocate registers in a random order; {0} is the seed",
