@@ -18,8 +18,10 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+
+from function_variants import outside
 
 from burnish.cc.short_search import code_of
 from burnish.cc.variants import decisions_everywhere
@@ -63,7 +65,7 @@ def main() -> None:
 def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
     """Return each action's gain in per cent of a program's bytes, over the functions that gain.
 
-    Bytes that LLVM's machine outliner moves out of functions are no gain.
+    Bytes that LLVM's machine outliner moves out of functions are subtracted.
     """
     gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text not in OUTLINE}
     for program in programs:
@@ -77,7 +79,7 @@ def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
             session.apply(session.index(text))
             after = session.site_costs(objective)
             saved = sum(max(0.0, before.get(site, 0.0) - after.get(site, 0.0)) for site in sites)
-            moved = _elsewhere(after, sites) - _elsewhere(before, sites)
+            moved = outside(after, sites) - outside(before, sites)
             found.append(max(0.0, saved - max(0.0, moved)) / max(1.0, sum(before.values())))
         print(program.name, file=sys.stderr, flush=True)
     means = {text: 100 * sum(found) / max(1, len(found)) for text, found in gains.items()}
@@ -111,11 +113,6 @@ def sets(programs: Iterator[Program], objective: str) -> str:
     )
     lines.append(f"| the best of all these for each function | | {best / level:+.2%} |")
     return "\n".join(lines).replace("%", " %")
-
-
-def _elsewhere(costs: Mapping[str, float], sites: Container[str]) -> float:
-    """Return the bytes of functions that are no sites: those that LLVM's machine outliner made."""
-    return sum(cost for name, cost in costs.items() if name not in sites)
 
 
 def gain(programs: Iterator[Program], options: argparse.Namespace) -> None:

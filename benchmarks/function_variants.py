@@ -73,7 +73,6 @@ class Part:
                 if whole:
                     other.replay(whole)
                     session = min(session, other, key=lambda one: one.measure("loaded-bytes"))
-                self.everywhere = decisions_everywhere(code_of(session).opened.module)
                 if any(size > LEAST_BYTES for size in session.site_costs("loaded-bytes").values()):
                     self.sessions.append(session)
             except BurnishError as error:
@@ -105,8 +104,8 @@ class Part:
             for site in sites
         ]  # fmt: skip
         named = {*session.sites()}
-        grown = _outside(loaded_now, named) - _outside(loaded, named)
-        grown += _outside(constant_now, named) - _outside(constant, named)
+        grown = outside(loaded_now, named) - outside(loaded, named)
+        grown += outside(constant_now, named) - outside(constant, named)
         gains = np.array(saved).clip(0)
         gains *= max(0.0, 1 - max(0.0, grown) / max(1.0, float(gains.sum())))
         return gains / 2 / sum(loaded.values())
@@ -114,11 +113,12 @@ class Part:
     def _begun(self, session: Session) -> Session:
         """Return the session at the beginning of code generation, with the decisions on the whole program."""
         begun = session.fork()
-        begun.replay((BEGIN, *self.everywhere))
+        begun.replay((BEGIN,))
+        begun.replay(decisions_everywhere(code_of(begun).opened.module))
         return begun
 
 
-def _outside(costs: Mapping[str, float], functions: Container[str]) -> float:
+def outside(costs: Mapping[str, float], functions: Container[str]) -> float:
     """Return the bytes outside of some functions: those that LLVM's machine outliner moved there."""
     return sum(size for name, size in costs.items() if name not in functions)
 
@@ -273,14 +273,14 @@ def _together(measured: Measured, variants: list[Trace]) -> float:
 
 def _first(machine: str, passes: dict[str, float]) -> Iterator[Trace]:
     """Yield the variants of the first round: known ones, single actions, and the best passes together."""
-    suffixes, gains = prior_gains(machine).suffixes, prior_gains(machine).gains
-    yield from ((BEGIN, text) for text in gains if text in SINGLE)
+    prior = prior_gains(machine)
+    yield from ((BEGIN, text) for text in prior.gains if text in SINGLE)
     yield from variants_of(machine).of_functions
     for known in variants_of(USUAL).of_functions:
-        yield from (joined(apart(known)[0], decisions) for decisions in suffixes[:OF_KNOWN])
+        yield from (joined(apart(known)[0], decisions) for decisions in prior.suffixes[:OF_KNOWN])
     yield from ((text, BEGIN) for text, gain in passes.items() if gain > 0)
     best = sorted(passes, key=lambda text: -passes[text])
-    for decisions in suffixes:
+    for decisions in prior.suffixes:
         yield from (joined(best[:count], decisions) for count in (0, 1, 3))
 
 

@@ -6,8 +6,8 @@
 Each setting is tried at all functions of programs of the train split, after the passes of -Oz. The options
 are those that clang lists, and those of other machines by their names in burnish's native core. Settings that
 change nothing in the largest programs are not tried at the others. LLVM may crash or hang: each setting is
-tried in a process of its own. Before an option is offered (burnish.tasks.llvm_codegen.llvm_options), somebody
-has to read in LLVM's sources whether it is safe and read anew for each function.
+tried in a process of its own. Before you offer an option (burnish.tasks.llvm_codegen.llvm_options), read
+LLVM's sources: is the option safe, and does LLVM read it for each function?
 
 A row has the setting, and in per cent of the programs' loaded bytes its change at all functions, and at those
 that gain; null if it changed nothing, or why it was not tried. Rows that are there are not made again.

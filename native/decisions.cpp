@@ -305,7 +305,7 @@ private:
     AnalysisID id = pass->getPassID();
     bool outlines = decisions.outline != Outline::none && pass->getPassName() == "Machine Outliner";
     if (outlines) {
-      delete pass; // it applies to no function on x86
+      delete pass; // on x86 it would apply to no function
       if (decisions.outline == Outline::seldom)
         passes->add(create_often_executed_pass());
       pass = createMachineOutlinerPass(RunOutliner::AlwaysOutline);
