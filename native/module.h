@@ -94,6 +94,10 @@ public:
   }
 };
 
+// Drops the features that change nothing from ARM's functions: "-vfp4" where the CPU has none. Code is the same. LLVM
+// reads the whole list several times for each code generation, which for a small file takes a third of the time.
+void shorten_features(llvm::Module &module);
+
 std::string llvm_version();
 
 uint64_t warnings_so_far(); // that LLVM gave in this process; none is printed

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 using namespace llvm;
@@ -87,7 +88,62 @@ StringRef of_functions(const llvm::Module &module, StringRef attribute) {
   return "";
 }
 
+// Returns a CPU's features without those that change nothing in their order.
+std::string changing_features(const llvm::Module &module, StringRef cpu, StringRef features) {
+  const Triple &triple = module.getTargetTriple();
+  static std::mutex mutex;
+  static std::map<std::array<std::string, 3>, std::string> found;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string &known = found[{triple.str(), cpu.str(), features.str()}];
+  if (!known.empty())
+    return known;
+  std::unique_ptr<MCSubtargetInfo> chip(back_end(triple)->createMCSubtargetInfo(triple, cpu, ""));
+  std::map<StringRef, unsigned> numbers;
+  for (const SubtargetFeatureKV &feature : chip->getAllProcessorFeatures())
+    numbers[feature.key()] = feature.Value;
+  const FeatureBitset own = chip->getFeatureBits();
+  // Returns the flags that change the CPU's bits, one after another, and leaves their result in `chip`.
+  auto changing = [&](ArrayRef<StringRef> flags) {
+    chip->setFeatureBits(own);
+    SmallVector<StringRef> changing;
+    for (StringRef flag : flags) {
+      auto number = numbers.find(flag.drop_front());
+      bool is_known = number != numbers.end();
+      if (is_known && chip->getFeatureBits().test(number->second) == flag.starts_with("+"))
+        continue;
+      changing.push_back(flag);
+      if (is_known)
+        chip->ApplyFeatureFlag(flag);
+    }
+    return changing;
+  };
+  SmallVector<StringRef> all(split(features, ',')), kept = changing(all);
+  const FeatureBitset wanted = chip->getFeatureBits();
+  for (size_t i = 0; i < kept.size();) { // a flag may be needless because of a later one
+    SmallVector<StringRef> others = kept;
+    others.erase(others.begin() + i);
+    others = changing(others);
+    if (chip->getFeatureBits() == wanted && numbers.count(kept[i].drop_front()))
+      kept = std::move(others);
+    else
+      ++i;
+  }
+  return known = kept.empty() ? features.str() : join(kept, ",");
+}
+
 } // namespace
+
+void shorten_features(llvm::Module &module) {
+  const Triple &triple = module.getTargetTriple();
+  if (!(triple.isARM() || triple.isThumb()) || !back_end(triple))
+    return;
+  for (Function &function : module) {
+    StringRef cpu = function.getFnAttribute("target-cpu").getValueAsString();
+    StringRef features = function.getFnAttribute("target-features").getValueAsString();
+    if (!cpu.empty() && !features.empty() && !function.hasFnAttribute("tune-cpu"))
+      function.addFnAttr("target-features", changing_features(module, cpu, features));
+  }
+}
 
 TargetMachine *Module::find_target(const std::string &cpu) const {
   if (!back_end(ir_->getTargetTriple()))

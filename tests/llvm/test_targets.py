@@ -105,6 +105,22 @@ def test_back_ends_do_not_change_each_other() -> None:
     assert [_native.Module(content).emit_object("Oz") for content in contents] == [*alone, *reversed(alone)]
 
 
+@pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4", "cortex-m33", "cortex-m7", "cortex-m55"])
+@pytest.mark.parametrize("abi", ["soft", "softfp", "hard"])
+def test_features_that_change_nothing_are_left_out_of_code_generation(cpu: str, abi: str) -> None:
+    """native/target.cpp shortens the list unless the function names a CPU for which code is tuned."""
+    flags = ("--target=thumbv7em-none-eabi", f"-mcpu={cpu}", f"-mfloat-abi={abi}")
+    session = open_baseline(load_program(DATA / "freestanding.c", arguments=flags), "Oz")
+    text = session.observe("ir")
+    assert isinstance(text, str)
+    features = re.search(r'"target-features"="([^"]*)"', text)
+    assert features and features[1].count(",-") > 20
+    named = f'"target-cpu"="{cpu}"'
+    tuned = text.replace(named, f'{named} "tune-cpu"="{cpu}"')
+    short, full = (_native.Module(one.encode()).emit_object("Oz") for one in (text, tuned))
+    assert tuned != text and short == full
+
+
 @pytest.mark.parametrize("machine", ["rv32imc", "rv64gc"])
 def test_calls_between_sections_are_shortened_as_by_lld(machine: str, tmp_path: Path) -> None:
     """Near functions are called by 2 bytes, the others by 4; there are 8 in the object."""
