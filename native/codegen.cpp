@@ -63,7 +63,6 @@ std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHo
   if (!hook)
     together.lock();
   auto copy = module.clone(); // code generation changes the IR
-  shorten_features(copy->ir());
   auto target = copy->make_target(back_end.cpu, target_options(back_end, copy->ir().getTargetTriple()));
   target->setOptLevel(codegen_level(back_end.level));
   SmallVector<char, 0> bytes;

@@ -133,6 +133,7 @@ Module::Module(std::string_view bytes, const std::string &name) : context_(make_
   raw_string_ostream stream(problem);
   if (verifyModule(*ir_, &stream))
     throw InputError("invalid module: " + first_line(problem));
+  shorten_features(*ir_);
   const TargetMachine *target = find_target();
   if (ir_->getDataLayoutStr().empty())
     ir_->setDataLayout(target ? target->createDataLayout() : DataLayout(ir_->getTargetTriple().computeDataLayout()));

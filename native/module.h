@@ -95,7 +95,8 @@ public:
 };
 
 // Drops the features that change nothing from ARM's functions: "-vfp4" where the CPU has none. Code is the same. LLVM
-// reads the whole list several times for each code generation, which for a small file takes a third of the time.
+// reads the whole list several times for each copy of a module and each code generation, which for a small file takes
+// half of the time.
 void shorten_features(llvm::Module &module);
 
 std::string llvm_version();

@@ -128,7 +128,7 @@ std::string changing_features(const llvm::Module &module, StringRef cpu, StringR
     else
       ++i;
   }
-  return known = kept.empty() ? features.str() : join(kept, ",");
+  return known = kept.empty() ? all.front().str() : join(kept, ","); // without any, LLVM would take others
 }
 
 } // namespace
