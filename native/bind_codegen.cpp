@@ -166,7 +166,7 @@ nb::list calls_of(const WithLog &made) {
   nb::list list;
   for (const CallCost &each : made.calls)
     list.append(nb::make_tuple(decoded(each.name), each.recursion, each.own, decoded(each.calls), each.repeats,
-                               each.stack, each.outlined));
+                               each.stack, each.interprets, each.outlined));
   return list;
 }
 
@@ -199,7 +199,7 @@ void bind_codegen(nb::module_ &m) {
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
       .def_prop_ro("calls", &calls_of,
-                   nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool]]"))
+                   nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool, bool]]"))
       .def_prop_ro(
           "counted_times", [](const WithLog &made) { return decoded(made.counted_times); },
           nb::sig("def counted_times(self) -> list[tuple[str, float]]"))

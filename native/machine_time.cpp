@@ -43,6 +43,7 @@ template <> struct llvm::GraphTraits<burnish::Node *> {
 namespace burnish {
 namespace {
 
+constexpr unsigned CASES = 8; // of an interpreter's switch, at least
 constexpr double TURNS = 4; // iterations of a loop each time that it is entered
 // LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. Lower probabilities have a
 // stated reason: __builtin_expect, cold functions, exceptions, paths to an abort, a profile.
@@ -72,6 +73,7 @@ public:
   }
 
   bool has_loops() const { return loops > 0; }
+  bool has_switch_in_loop() const { return switches; }
 
   // For each time that the function is entered.
   double of(const MachineBasicBlock &block) const { return flows.lookup(&block); }
@@ -90,6 +92,7 @@ private:
   DenseMap<Block, unsigned> around; // the number of the innermost loop that is being looked at; 0: the function
   DenseMap<Block, double> flows;
   unsigned loops = 0;
+  bool switches = false;
 
   double taken(Block from, Block to) const {
     BranchProbability edge = branches.getEdgeProbability(from, to);
@@ -164,6 +167,7 @@ private:
       for (Block block : part) {
         entered += flows[block];
         around[block] = loops + 1;
+        switches |= block->succ_size() >= CASES;
       }
       ++loops;
       if (has_one_way_in)
@@ -238,6 +242,7 @@ struct MachineTimes final : MachineFunctionPass {
       if (*entries > 0)
         counted.emplace(function, branches);
     }
+    made.interprets = times.has_switch_in_loop();
     made.outlined = function.isOutlined();
     made.frame = function.getFrameInfo().getStackSize() + function.getFrameInfo().getUnsafeStackSize();
     for (const MachineBasicBlock &block : function) {
@@ -375,8 +380,8 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
       const MachineTime &function = functions[node->number];
       repeating[node->number] = repeats;
       stacks[node->number] = frames + below;
-      found.push_back(
-          {function.name, recursion, function.own, calls_of(function), repeats, frames + below, function.outlined});
+      found.push_back({function.name, recursion, function.own, calls_of(function), repeats, frames + below,
+                       function.interprets, function.outlined});
     }
   }
   return found;

@@ -26,6 +26,7 @@ struct MachineTime {
   std::vector<Call> calls;
   uint64_t frame = 0; // bytes of stack, as -fstack-usage reports them; without what alloca adds
   bool loops = false;
+  bool interprets = false;       // a switch of many cases is in a loop
   bool outlined = false;         // by LLVM's machine outliner
   std::optional<double> entries; // executions of the function, by a profile
 };
@@ -41,6 +42,7 @@ struct CallCost {
   std::vector<std::pair<std::string, double>> calls; // of each callee, "" if unknown: expected executions for a call
   bool repeats = false;                              // there is a loop or a recursion
   uint64_t stack = 0;                                // bytes of the deepest path of calls; a recursion is taken once
+  bool interprets = false;                           // a switch of many cases is in a loop
   bool outlined = false;                             // by LLVM's machine outliner
 };
 

@@ -57,6 +57,21 @@ def test_limits_hold(session: CodegenSession) -> None:
         assert all(after[name] <= slowdown * before[name] for name in session.sites())
 
 
+def test_what_is_slower_than_the_reference_already_gets_no_slower(
+    session: CodegenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trace of the whole program may use up a function's limit before its variants are tried."""
+    goal = "loaded-bytes while slowdown<=1.05"
+    own = session.generation().call_costs.own
+    found = code_of(short_search(session, goal, SETS[:3], always).session).generation().call_costs.own
+    assert any(found[name] > own[name] for name in session.sites())
+    faster = replace(session.generation().call_costs, own={name: time / 1.1 for name, time in own.items()})
+    monkeypatch.setattr(type(session.opened), "reference_calls", lambda _: faster)
+    found = code_of(short_search(session, goal, SETS[:3], always).session).generation().call_costs.own
+    assert all(found[name] <= own[name] for name in session.sites())
+    assert any(found[name] < own[name] for name in session.sites())
+
+
 @pytest.fixture(scope="module")
 def level() -> Session:
     """Return a program after the passes of -Oz; variants of passes make some of its functions larger."""

@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +22,17 @@ from burnish.cc.foreign import after_level
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
 from burnish.cc.object_trials import in_groups
+from burnish.cc.own_trials import Own
 from burnish.cc.prior_variants import Variants, variants_of
 from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
-from burnish.cc.short_search import Tried, _Search
+from burnish.cc.short_search import ShortSearch, Tried, _Search
 from burnish.cc.variants import repeated, vary
+from burnish.core.session import Session
 from burnish.core.trace import Trace, split_entry
 from burnish.llvm.targets import machine_of
 from burnish.llvm.toolchain import find_tool
+from burnish.tasks.llvm_codegen.actions import OUTLINE
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from tests.cc.conftest import make_drop_in
 from tests.cc.requests import asking, request_of
@@ -223,14 +228,19 @@ def source_for(machine: tuple[str, ...]) -> str:
     return "structs.c" if "thumb" in machine[0] else "floating.c"
 
 
+def start_on(machine: tuple[str, ...], source: str, folder: Path) -> tuple[Start, Own]:
+    """Return a module before any pass for another machine with burnish's own object."""
+    job = job_of(DATA / source, " ".join(("-Oz", *machine)), folder)
+    own = own_of(job, folder)
+    level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
+    return Start(own.front, job.command, finished, own.code, level, own.after), own
+
+
 @EACH_MACHINE
 def test_other_machines_have_variants_of_their_own(tmp_path: Path, machine: tuple[str, ...]) -> None:
     """No object is clang's here: burnish's own after the level's passes has to be beaten."""
     source = source_for(machine)
-    job = job_of(DATA / source, " ".join(("-Oz", *machine)), tmp_path)
-    own = own_of(job, tmp_path)
-    level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
-    start = Start(own.front, job.command, finished, own.code, level, own.after)
+    start, own = start_on(machine, source, tmp_path)
     found = vary(start, short(source))
     assert BEGIN in found.trace and found.code and loaded_bytes(found.code) < loaded_bytes(own.code)
     known = variants_of(machine_of(machine[0].removeprefix("--target=")))
@@ -301,3 +311,23 @@ def test_little_time_is_for_variants(alike: Path, tmp_path: Path, monkeypatch: p
     assert found(20.0).trace[:2] == whole
     with pytest.raises(KeptReference, match="nothing smaller was found"):
         found(20.1)
+
+
+def test_a_limit_counts_the_trial_of_decisions_on_the_whole_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only with unwind tables, it is tried first whether AArch64's outliner helps."""
+    given: dict[Trace, int] = {}
+
+    def search(session: Session, objective: str, traces: Sequence[Trace], *rest: object) -> ShortSearch:
+        everywhere = rest[-1]
+        assert isinstance(everywhere, tuple)
+        given[everywhere] = len(traces)
+        return ShortSearch(session, session.measure(objective), 0)
+
+    monkeypatch.setattr(variants, "short_search", search)
+    for tables in ("-funwind-tables", "-fno-asynchronous-unwind-tables"):
+        start, _ = start_on(("--target=aarch64-linux-gnu", tables), "floating.c", tmp_path)
+        with suppress(KeptReference):
+            vary(start, replace(short("floating.c"), evaluations=9))
+    assert given[OUTLINE[-1:]] == given[()] - 1

@@ -90,7 +90,7 @@ def small_cold_functions(counted: bytes, level: str) -> bytes:
             break
         made = emit_described(small, level, "")
         now = CallCosts.of(made)
-        longer = share * (slowdown(slowdowns(now, reference), now) - 1)
+        longer = share * (slowdown(slowdowns(now, reference), now, reference) - 1)
         if longer > MOST_LONGER:
             why = f"with small cold functions the program takes {longer:.1%} longer by the profile"
         elif not seldom or object_sizes(made.object, small).loaded_bytes < most:

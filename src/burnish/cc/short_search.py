@@ -71,8 +71,8 @@ def short_search(
 
     `session` is a CodegenSession, or a staged one that ends so. `least` variants are tried, however little
     time is left; further ones while there is time for them and for the joined object. A function keeps its
-    code if a variant makes it slower than the objective's limit allows. The traces in `remembered` are tried
-    first: those of sites as one object each, others as variants, too.
+    code if a variant makes it slower than it is, and than the objective's limit allows against the reference.
+    The traces in `remembered` are tried first: those of sites as one object each, others as variants, too.
 
     Args:
         make: Makes the trials, in any order; it takes each one only when it can begin.
@@ -309,4 +309,7 @@ class _Search:
             return False
         if before.counted and not before.counted.get(name):
             return True  # by the profile it is not executed
-        return after.own.get(name, 0.0) <= self.slowest * before.own.get(name, 0.0)
+        # The whole program's trace may have made it slower than the reference's already.
+        own = before.own.get(name, 0.0)
+        reference = self.code.opened.reference_calls().own.get(name, own)
+        return after.own.get(name, 0.0) <= max(own, self.slowest * reference)

@@ -72,8 +72,10 @@ def vary(start: Start, request: Request) -> Attempt:
     whole = () if request.remembered or remembered or few else known.of_programs
     variants = () if request.remembered else known.of_functions
     session, tried = _begun(front, level, whole, objective, request)
+    everywhere = decisions_everywhere(first.module)
     if request.evaluations is not None:
-        variants = variants[: max(1, request.evaluations - tried - 1)]  # one is for the joined object
+        others = tried + len(everywhere) + 1  # one is for the joined object
+        variants = variants[: max(1, request.evaluations - others)]
     expected = made.seconds if made else 0.0
     found = short_search(
         session,
@@ -84,7 +86,7 @@ def vary(start: Start, request: Request) -> Attempt:
         remembered,
         _at_once(start, request),
         expected,
-        decisions_everywhere(first.module),
+        everywhere,
     )
     evaluations = 0 if request.remembered else tried + found.evaluations  # results of earlier searches
     counts, calls = (evaluations, found.crashes), stock.call_costs

@@ -135,17 +135,17 @@ def test_a_state_is_as_fast_as_itself(tmp_path: Path) -> None:
 
 def test_a_slowdown_is_the_mean_of_order_4() -> None:
     nothing = costs_of({})
-    assert slowdown({"a": 1.0, "b": 1.0}, nothing) == 1
-    assert slowdown({"a": 0.5, "b": 2.0}, nothing) == pytest.approx(((1 + 2**4) / 2) ** 0.25)
-    assert slowdown({}, nothing) == 1
+    assert slowdown({"a": 1.0, "b": 1.0}, nothing, nothing) == 1
+    assert slowdown({"a": 0.5, "b": 2.0}, nothing, nothing) == pytest.approx(((1 + 2**4) / 2) ** 0.25)
+    assert slowdown({}, nothing, nothing) == 1
 
 
 def test_a_function_with_loops_may_be_half_of_the_time() -> None:
     """Of a hundred functions, one that is 1.2 times as slow moves the mean by a thousandth."""
     ratios = {"hot": 1.2} | {f"f{i}": 1.0 for i in range(99)}
-    assert slowdown(ratios, costs_of({})) < 1.003
-    assert slowdown(ratios, costs_of({}, "hot", "f0")) == pytest.approx(1.1)
-    assert slowdown({"hot": 0.5}, costs_of({}, "hot")) == 1
+    assert slowdown(ratios, costs_of({}), costs_of({})) < 1.003
+    assert slowdown(ratios, costs_of({}, "hot", "f0"), costs_of({})) == pytest.approx(1.1)
+    assert slowdown({"hot": 0.5}, costs_of({}, "hot"), costs_of({})) == 1
 
 
 def test_a_loop_counts_that_many_returns_come_before(tmp_path: Path) -> None:

@@ -220,7 +220,8 @@ class _Chosen:
         """Return whether the program is within the limits on expected run time and stack."""
         speed, stack = self._growths(made)
         options = self.request.options
-        slow = options.speed_limit is not None and slowdown(speed, made.calls) > options.speed_limit
+        slower = slowdown(speed, made.calls, self.reference.calls)
+        slow = options.speed_limit is not None and slower > options.speed_limit
         deep = options.stack_limit is not None and max(stack.values(), default=1.0) > options.stack_limit
         return not (slow or deep)
 

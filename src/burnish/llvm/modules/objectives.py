@@ -51,8 +51,8 @@ _OBJECTIVES = (
         "expected run time of the machine code relative to the reference, by static branch "
         "probabilities or a profile. The largest of: the mean of order 4 over functions, each "
         "counted as at least 1; a function with loops, as if it took half of the time; the "
-        "slowest function with computed gotos, where fewer places are slower, too. With a profile: of all "
-        "counted executions together",
+        "slowest interpreter, by computed gotos, where fewer places are slower, too, or by a switch in a "
+        "loop, whose own time counts, too. With a profile: of all counted executions together",
     ),
     _costly("code-growth", "times", "bytes of machine code and read-only data, relative to the reference"),
     _costly(
@@ -209,6 +209,7 @@ def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceS
 def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
     """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos.
 
+    A function with an interpreter's switch is as slow as its own time, without callees, if that has grown more.
     With a profile: the time of all counted executions of the module, if only this function were changed, over
     the reference's. A function that only the reference has, because it was inlined, saves all of its time.
     """
@@ -221,12 +222,16 @@ def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
         }
     if reference.counted:
         return {}  # nothing was executed
-    times = call_times(comparable(now, reference)) or dict(now.of_call)
-    return {
-        name: max(times[name] / reference.of_call[name], lost.get(name, 0.0))
-        for name in now.of_call
-        if reference.of_call.get(name)
-    }
+    bodies = comparable(now, reference)
+    times = call_times(bodies) or dict(now.of_call)
+
+    def ratio(name: str) -> float:
+        own = 0.0
+        if name in reference.interpreters and name in bodies and reference.bodies[name].own:
+            own = bodies[name].own / reference.bodies[name].own
+        return max(times[name] / reference.of_call[name], lost.get(name, 0.0), own)
+
+    return {name: ratio(name) for name in now.of_call if reference.of_call.get(name)}
 
 
 def slowdown_of_part(site: str, now: CallCosts, reference: CallCosts) -> float:
@@ -262,7 +267,7 @@ def goto_losses(now: Mapping[str, int], reference: Mapping[str, int]) -> dict[st
     }
 
 
-def slowdown(ratios: Mapping[str, float], now: CallCosts) -> float:
+def slowdown(ratios: Mapping[str, float], now: CallCosts, reference: CallCosts) -> float:
     """Return the expected slowdown of a module against its reference, at least 1.
 
     The distribution of a program's time over its functions is unknown. So all functions in both modules weigh
@@ -270,7 +275,7 @@ def slowdown(ratios: Mapping[str, float], now: CallCosts) -> float:
     weight to a single slow function: among ten, one with ratio 1.5 gives 1.09, one with ratio 2 gives 1.26.
     Among many functions, one has almost no weight. So each function that repeats is also counted as half of
     the time. A function with computed gotos (an interpreter) is counted as all of the time, because its
-    program spends the time there.
+    program spends the time there. So is one with a switch of many cases in a loop.
 
     With a profile the distribution is known: the slowdowns of all functions add up.
     """
@@ -280,4 +285,6 @@ def slowdown(ratios: Mapping[str, float], now: CallCosts) -> float:
         return max(1.0, 1 + sum(ratio - 1 for ratio in ratios.values()))
     mean = (sum(max(1.0, ratio) ** ORDER for ratio in ratios.values()) / len(ratios)) ** (1 / ORDER)
     half = (1 + MOST_SHARE * (ratio - 1) for name, ratio in ratios.items() if name in now.repeating)
-    return float(max(mean, *half, *(ratios.get(name, 1.0) for name in now.gotos), 1.0))
+    return float(
+        max(mean, *half, *(ratios.get(name, 1.0) for name in {*now.gotos, *reference.interpreters}), 1.0)
+    )

@@ -52,6 +52,7 @@ class CallCosts:
     # instructions of each function in all executions that the module's profile has counted; {}: no profile
     counted: Mapping[str, float] = field(default_factory=dict)
     bodies: Mapping[str, Body] = field(default_factory=dict)  # machine-outlined ones, too; callees come first
+    interpreters: frozenset[str] = frozenset()  # functions with a switch of many cases in a loop
 
     @classmethod
     def of(cls, made: _native.Generated) -> CallCosts:
@@ -59,16 +60,17 @@ class CallCosts:
         calls = made.calls
         bodies = {name: Body(recursion, own, dict(callees)) for name, recursion, own, callees, *_ in calls}
         # Other code has other outlined functions of these names; their callers have their times and stacks.
-        shown = [(name, repeats, stack) for name, *_, repeats, stack, outlined in calls if not outlined]
+        shown = [(name, *more) for name, _, _, _, *more, outlined in calls if not outlined]
         times = call_times(bodies)
         return cls(
             {name: times[name] for name, *_ in shown},
-            frozenset(name for name, repeats, _ in shown if repeats),
+            frozenset(name for name, repeats, _, _ in shown if repeats),
             dict(made.computed_gotos),
-            {name: stack for name, _, stack in shown},
+            {name: stack for name, _, stack, _ in shown},
             dict(made.executed),
             dict(made.counted_times),
             bodies,
+            frozenset(name for name, _, _, interprets in shown if interprets),
         )
 
 

@@ -134,7 +134,7 @@ class ModuleSession(Session):
             case "ir-instructions":
                 return float(max(1, self.opcode_counts()[0]))
             case "slowdown":
-                return slowdown(self.costs(objective), self.call_costs())
+                return slowdown(self.costs(objective), self.call_costs(), self.reference_calls())
             case "seconds" | "cycles" | "instructions":
                 return self.stopwatch().measure(self.object_code(), objective)
             case "compile-seconds":

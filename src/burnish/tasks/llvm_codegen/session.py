@@ -219,7 +219,7 @@ class CodegenSession(Session):
             return self.costs(objective).get(site, 0.0)
         match objective:
             case "slowdown":
-                return slowdown(self.costs(objective), self._call_costs())
+                return slowdown(self.costs(objective), self._call_costs(), self.opened.reference_calls())
             case "stack-bytes" | "stack-growth":
                 return max((1.0, *self.costs(objective).values()))
             case "spill-cost":
