@@ -127,6 +127,50 @@ def test_calls_say_how_much_the_frequency_of_loops_has_grown(
     assert slowdowns(now, reference) == {"leaf": 1, "f": pytest.approx(expected / 140)}
 
 
+MACHINE = """
+int step(int), other(int);
+int run(const char *code, int x) {
+  for (;;)
+    switch (*code++) {
+CASES
+    default: return x;
+    }
+}
+int once(char code, int x) {
+  switch (code) {
+CASES
+  default: return x;
+  }
+}
+"""
+
+
+def test_a_switch_in_a_loop_is_an_interpreter(tmp_path: Path) -> None:
+    def interpreters(cases: int) -> frozenset[str]:
+        lines = (f"case {i}: x = {'step' if i % 2 else 'other'}(x * {i + 3}); break;" for i in range(cases))
+        source = MACHINE.replace("CASES", "\n".join(lines))
+        return open_baseline(compiled(tmp_path, source), "Oz").call_costs().interpreters
+
+    assert interpreters(12) == {"run"}
+    assert interpreters(4) == frozenset()
+
+
+def test_an_interpreters_own_time_is_all_of_the_time() -> None:
+    """With its callees it is 1.05 times as slow, and as half of the time 1.025 times."""
+    other: tuple[str, float, float, dict[str, float]] = ("other", 10.0, 10.0, {})
+    reference = bodies_of(other, ("run", 100.0, 50.0, {"other": 30.0}))
+    now = bodies_of(other, ("run", 120.0, 60.0, {"other": 30.0}))
+    now = replace(now, repeating=frozenset({"run"}))
+    ratios = slowdowns(now, reference)
+    assert ratios == {"other": 1, "run": pytest.approx(420 / 400)}
+    assert slowdown(ratios, now, reference) == pytest.approx(((1 + 1.05**4) / 2) ** 0.25)
+    interpreter = replace(reference, interpreters=frozenset({"run"}))
+    ratios = slowdowns(now, interpreter)
+    assert ratios == {"other": 1, "run": pytest.approx(1.2)}
+    assert slowdown(ratios, now, interpreter) == pytest.approx(1.2)
+    assert slowdowns(interpreter, interpreter)["run"] == 1
+
+
 def test_a_state_is_as_fast_as_itself(tmp_path: Path) -> None:
     costs = open_baseline(compiled(tmp_path, LOOPS), "Oz").call_costs()
     assert slowdowns(costs, costs) == dict.fromkeys(costs.of_call, 1.0)

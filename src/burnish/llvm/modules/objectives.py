@@ -209,7 +209,7 @@ def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceS
 def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
     """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos.
 
-    A function with an interpreter's switch is as slow as its own time, without callees, if that has grown more.
+    For a function with an interpreter's switch, its own time without callees counts if that has grown more.
     With a profile: the time of all counted executions of the module, if only this function were changed, over
     the reference's. A function that only the reference has, because it was inlined, saves all of its time.
     """
