@@ -165,15 +165,16 @@ def _varied(
             if edit < 0.25 and len(decisions) > 1:
                 decisions.discard(sorted(decisions)[rng.integers(len(decisions))])
             elif edit < 0.45 and orders:
-                decisions = {text for text in decisions if not _is_order(text)}
+                decisions = {text for text in decisions if not is_order(text)}
                 decisions.add(orders[int(rng.integers(len(orders)))])
             else:
                 decisions.add(others[rng.choice(len(others), p=likely)])
-    further = [text for text in ACTIONS if text in decisions and _is_order(text)][1:]
+    further = [text for text in ACTIONS if text in decisions and is_order(text)][1:]
     return tuple(text for text in ACTIONS if text in decisions and text not in further)
 
 
-def _is_order(text: str) -> bool:
+def is_order(text: str) -> bool:
+    """Return whether a decision orders the register allocator's live ranges; a function has one such."""
     return text.partition("(")[0] in PRIORITIES
 
 

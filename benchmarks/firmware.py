@@ -37,6 +37,7 @@ from burnish.cc.back_end import emit
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.foreign import in_gnus_place
 from burnish.cc.gnu import make_plan
+from burnish.cc.jobs import ClangJob
 from burnish.core.errors import InputError
 from burnish.llvm.modules.origin import run_level
 from burnish.llvm.toolchain import find_tool
@@ -166,6 +167,18 @@ def clangs(unit: Unit, words: Sequence[str], bitcode: Path) -> int | None:
 
 def clangs_object(name: str, words: Sequence[str], folder: Path, bitcode: Path) -> bytes | None:
     """Return clang's object at -Oz for the command of a GNU compiler; None if clang rejects the file."""
+    front = clangs_module(name, words, folder, bitcode)
+    if front is None:
+        return None
+    job, module = front
+    run_level(module, "Oz")
+    return emit(module.bitcode(), job)
+
+
+def clangs_module(
+    name: str, words: Sequence[str], folder: Path, bitcode: Path
+) -> tuple[ClangJob, _native.Module] | None:
+    """Return clang's module before any pass, and its job; None if clang rejects the file."""
     compiler = shutil.which(name)
     assert compiler
     plan = make_plan(Path(compiler), find_tool("clang"), words, folder)
@@ -174,9 +187,7 @@ def clangs_object(name: str, words: Sequence[str], folder: Path, bitcode: Path) 
     command = job.silenced().front_end(bitcode).command
     if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
         return None
-    module = _native.Module(in_gnus_place(bitcode.read_bytes()), "module")
-    run_level(module, "Oz")
-    return emit(module.bitcode(), job)
+    return job, _native.Module(in_gnus_place(bitcode.read_bytes()), "module")
 
 
 def loaded(path: Path) -> int:

@@ -3,10 +3,12 @@
     python benchmarks/firmware_images.py [--budget 2s] [--program-budget 60s] [--machines cortex-m4 rv32imc]
                                          [--images PATTERN ...] [--jobs 2] [--sources FOLDER] [--out FOLDER]
 
-The ways to build are gcc -Os, gcc -Os -flto, clang -Oz, `burnish cc` before gcc (--budget for each file), and
-`burnish cc --whole-program` (--program-budget for the program). clang's objects take the place of gcc's. gcc
-links all of them with the same linker script and --gc-sections. The programs run in QEMU, and print by
-semihosting; each output is compared with that of gcc -Os. A plugin of QEMU counts instructions.
+The ways to build are gcc -Os, gcc -Os -flto, clang -Oz, clang -Oz -flto, `burnish cc` before gcc (--budget
+for each file), and `burnish cc --whole-program` (--program-budget for the program). gcc links clang's
+objects, too, with the same linker script and --gc-sections. lld does not take picolibc's script, so for clang
+-flto the two pipelines run here, on each module and on a linked one in which only main is visible. The
+programs run in QEMU, and print by semihosting; each output is compared with that of gcc -Os. A plugin of QEMU
+counts instructions.
 
 Packages of Debian: gcc-arm-none-eabi, gcc-riscv64-unknown-elf, picolibc-arm-none-eabi,
 picolibc-riscv64-unknown-elf, qemu-system-arm, qemu-system-misc, gcc; sources by apt. --out, by default
@@ -29,10 +31,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from firmware import MACHINES, SECTIONS, clangs_object
+from firmware import MACHINES, SECTIONS, clangs_module, clangs_object
 from kit.kept import keep
 from shipped.debian import fetch_archive, unpack
 
+from burnish import _native
+from burnish.cc.back_end import emit
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.linked import read_linked
 
@@ -40,7 +44,7 @@ IMAGES = Path(__file__).resolve().with_suffix(".toml")
 PROGRAMS = IMAGES.parent / "firmware" / "images"
 COUNT = IMAGES.parent / "firmware" / "count.c"
 LINK = ("--crt0=semihost", "--oslib=semihost", "-Wl,--gc-sections")
-WAYS = ("gcc", "gcc -flto", "clang", "burnish", "burnish whole")
+WAYS = ("gcc", "gcc -flto", "clang", "clang -flto", "burnish", "burnish whole")
 DEADLINE_SECONDS = 900
 
 
@@ -174,11 +178,30 @@ def build(image: Image, way: str, made: Path, options: argparse.Namespace) -> Pa
                 if code := clangs_object(image.words[0], words, image.folder, made / "front.bc"):
                     Path(target).write_bytes(code)
             return image.linked(made, [], [], objects)
+        case "clang -flto":
+            return image.linked(made, [], [], [clangs_program(image, made)])
         case "burnish":
             own = [*cc, "--budget", options.budget]
             return image.linked(made, [], [], image.compiled(made, own, [], options.jobs))
     own = [*cc, "--whole-program", "--budget", options.program_budget]
     return image.linked(made, own, [], image.compiled(made, own, [], options.jobs))
+
+
+def clangs_program(image: Image, made: Path) -> str:
+    """Return the object of one module, made as by clang -Oz -flto."""
+    parts, job = [], None
+    for file in image.files:
+        words = [*image.words[1:], "-c", file, "-o", str(made / "program.o")]
+        front = clangs_module(image.words[0], words, image.folder, made / "front.bc")
+        assert front, f"clang rejects {file}"
+        job, module = front
+        module.run("lto-pre-link<O2>", "Oz")  # functions have the attribute minsize
+        parts.append(module)
+    assert job
+    whole = _native.Module.link(parts, internalize=True)
+    whole.run("lto<O2>", "Oz")
+    (made / "program.o").write_bytes(emit(whole.bitcode(), job))
+    return str(made / "program.o")
 
 
 def run(machine: str, program: Path, plugin: Path) -> tuple[bytes, int]:

@@ -23,7 +23,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
-from codegen_suffixes import ORDERED, SINGLE, programs_of
+from codegen_suffixes import ORDERED, SINGLE, is_order, programs_of
 from numpy.typing import NDArray
 
 from burnish.cc.prior_variants import variants_of
@@ -41,7 +41,6 @@ from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.modules.passes import ACTIONS as PASSES
 from burnish.llvm.targets import machine_of
 from burnish.tasks.llvm_codegen.actions import ACTIONS as DECISIONS
-from burnish.tasks.llvm_codegen.actions import PRIORITIES
 from burnish.tasks.llvm_codegen.prior_gains import USUAL, prior_gains
 from burnish.tasks.llvm_passes_and_codegen import TASK
 
@@ -197,7 +196,7 @@ class Variations:
             elif edit < 0.7 and decisions:
                 del decisions[rng.integers(len(decisions))]
             elif edit < 0.8 and self.orders:
-                decisions = [text for text in decisions if not _is_order(text)]
+                decisions = [text for text in decisions if not is_order(text)]
                 decisions.append(self.orders[int(rng.integers(len(self.orders)))])
             else:
                 worth = self.decision_worth / self.decision_worth.sum()
@@ -215,10 +214,6 @@ def joined(passes: Iterable[str], decisions: Iterable[str]) -> Trace:
     """Return the variant with these passes and decisions, each one once."""
     chosen = {*decisions}
     return (*dict.fromkeys(passes), BEGIN, *(text for text in DECISIONS if text in chosen))
-
-
-def _is_order(text: str) -> bool:
-    return text.partition("(")[0] in PRIORITIES
 
 
 def single_passes(measured: Measured, programs: Sequence[Program]) -> dict[str, float]:

@@ -32,6 +32,7 @@ from typing import Any
 from kit.kept import keep
 from shipped.debian import fetch_archive, unpack
 
+from burnish.core.errors import InputError
 from burnish.core.program import Program, Run
 from burnish.core.registry import load_task
 from burnish.llvm.toolchain import find_tool
@@ -83,10 +84,16 @@ def main() -> None:
 
 
 def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield a row for each program."""
+    """Yield a row for each program whose sources are there."""
     for one in tomllib.loads(MODULES.read_text())["module"]:
-        if any(fnmatch(one["name"], pattern) for pattern in options.modules):
-            yield measured(source_of(one, options.sources.absolute()), options)
+        if not any(fnmatch(one["name"], pattern) for pattern in options.modules):
+            continue
+        try:
+            source = source_of(one, options.sources.absolute())
+        except InputError as error:  # such as a version that the archive no longer has
+            print(f"{one['name']}: left out: {error}", file=sys.stderr)
+            continue
+        yield measured(source, options)
 
 
 def source_of(row: Mapping[str, Any], sources: Path) -> Source:
