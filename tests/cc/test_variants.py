@@ -331,3 +331,39 @@ def test_a_limit_counts_the_trial_of_decisions_on_the_whole_program(
         with suppress(KeptReference):
             vary(start, replace(short("floating.c"), evaluations=9))
     assert given[OUTLINE[-1:]] == given[()] - 1
+
+
+ROUND = "a[{0}] = (a[{0}] + b[{1}]) ^ c; a[{0}] = a[{0}] << 7 | a[{0}] >> 25; b[{1}] += a[{0}] * c;"
+MACROS = (
+    "void f(unsigned *a, unsigned *b, unsigned c) {"
+    + "".join(ROUND.format(i, i % 5) for i in range(60))
+    + "}"
+)
+INLINE = """
+static inline __attribute__((always_inline)) int work(const int *p, int n, int mode) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += mode ? p[i] * p[n - i] + sum : p[i] ^ mode;
+  for (int i = 0; i < n; i += 3) sum ^= p[i] << mode;
+  return sum;
+}
+""" + "".join(f"int f{i}(const int *p, int n) {{ return work(p, n, {i}); }}" for i in range(12))
+
+
+def test_where_trials_are_few_only_repeated_code_gets_traces_of_programs(tmp_path: Path) -> None:
+    machine = ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4", "-ffreestanding")
+    whole = variants_of("ARM").of_programs
+
+    def chosen(source: str) -> tuple[Trace, ...]:
+        job = job_of(tmp_path / source, " ".join(("-Oz", *machine)), tmp_path)
+        own = own_of(job, tmp_path)
+        start = Start(own.front, job.command, finished, own.code, None, own.after)
+        front = variants._staged(variants._opened(start, short(source)), start)
+        return variants._of_repeated_code(start, front, whole)
+
+    (tmp_path / "macros.c").write_text(MACROS)
+    (tmp_path / "inline.c").write_text(INLINE)
+    shutil.copy(DATA / "structs.c", tmp_path)
+    assert chosen("inline.c") == whole[:1]
+    (outlined_first,) = [trace for trace in whole if trace[0] == "mem2reg"]
+    assert chosen("macros.c") == (outlined_first,)
+    assert chosen("structs.c") == ()

@@ -6,7 +6,7 @@ The level's own passes run once; each variant costs the compilation behind them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -41,6 +41,9 @@ from burnish.tasks.llvm_passes_and_codegen import TASK
 
 # Time for traces of the program and variants, in units of a code generation; other processes wait meanwhile.
 LEAST_FOR_PROGRAMS = 5.0
+# Where trials are few, a program that repeats code gets traces of the whole program.
+INLINED = 2.0  # least growth by functions that must be inlined
+OUTLINED = 0.3  # least share of the instructions that burnish's outliner takes
 LEFT_FOR_FUNCTIONS = 8.0  # time for variants of functions, in units of the last trial of a whole program
 
 
@@ -66,12 +69,13 @@ def vary(start: Start, request: Request) -> Attempt:
     front = level.fork()
     stock = _level_code(level, first.origin, start)
     known = variants_of(machine_of(first.module.triple))
-    # The few trials that a large file has time for save more as variants of its functions.
     made = start.level and start.level.emitted
     few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds * request.processes
-    whole = () if request.remembered or remembered or few else known.of_programs
+    whole = () if request.remembered or remembered else known.of_programs
+    if few:
+        whole = _of_repeated_code(start, front, whole)
     variants = () if request.remembered else known.of_functions
-    session, tried = _begun(front, level, whole, objective, request)
+    session, tried = _begun(front, level, whole, objective, request, least=len(whole) if few else 1)
     everywhere = decisions_everywhere(first.module)
     if request.evaluations is not None:
         others = tried + len(everywhere) + 1  # one is for the joined object
@@ -163,19 +167,50 @@ def _with_level(start: Start) -> Start:
     return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
 
 
+def _of_repeated_code(start: Start, front: Session, whole: Sequence[Trace]) -> tuple[Trace, ...]:
+    """Return the traces of whole programs that save more than variants of functions do, if trials are few.
+
+    Inline functions that a program requires may repeat code, and so may macros. Of the latter, burnish's
+    outliner takes a large share before the level's passes.
+    """
+    written = _native.Module(start.bitcode, "program").instruction_count()
+    if _instructions(front) > INLINED * written:
+        return tuple(whole[:1])
+    return tuple(trace for trace in whole if _outlined_share(front, trace) > OUTLINED)
+
+
+def _outlined_share(front: Session, trace: Trace) -> float:
+    """Return the share of the instructions that a trace's outliner takes, if it is before any pipeline."""
+    state = front.fork()
+    for text in trace:
+        if text.startswith("clang<"):
+            break
+        before = _instructions(state)
+        replay_legal(state, (text,))
+        if text.startswith("outline"):
+            return 1 - _instructions(state) / max(1, before)
+    return 0.0
+
+
+def _instructions(session: Session) -> int:
+    """Return the number of IR instructions of a program whose code generation has not begun."""
+    passes = session.session if isinstance(session, StagedSession) else session
+    return int(passes.measure("ir-instructions"))
+
+
 def _begun(
-    front: Session, level: Session, whole: Iterable[Trace], objective: str, request: Request
+    front: Session, level: Session, whole: Iterable[Trace], objective: str, request: Request, *, least: int
 ) -> tuple[Session, int]:
     """Return the session after the best of some traces for the whole program, or the level's; and how many.
 
-    The first trace is tried however little time is left; a further one while LEFT_FOR_FUNCTIONS allows it.
+    `least` traces are tried however little time is left; further ones while LEFT_FOR_FUNCTIONS allows it.
     `front` is the session before any pass.
     """
     best, tried, took = level, 0, 0.0
     own = tuple(level.trace)
-    for trace in whole:
+    for number, trace in enumerate(whole):
         before = request.seconds_left()
-        if before < LEFT_FOR_FUNCTIONS * took:
+        if number >= least and before < LEFT_FOR_FUNCTIONS * took:
             break
         after_level = trace[: len(own)] == own
         one = (level if after_level else front).fork()
