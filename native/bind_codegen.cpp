@@ -198,8 +198,9 @@ void bind_codegen(nb::module_ &m) {
       .def_prop_ro(
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
-      .def_prop_ro("calls", &calls_of,
-                   nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool, bool]]"))
+      .def_prop_ro(
+          "calls", &calls_of,
+          nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool, bool]]"))
       .def_prop_ro(
           "counted_times", [](const WithLog &made) { return decoded(made.counted_times); },
           nb::sig("def counted_times(self) -> list[tuple[str, float]]"))

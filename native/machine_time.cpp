@@ -44,7 +44,7 @@ namespace burnish {
 namespace {
 
 constexpr unsigned CASES = 8; // of an interpreter's switch, at least
-constexpr double TURNS = 4; // iterations of a loop each time that it is entered
+constexpr double TURNS = 4;   // iterations of a loop each time that it is entered
 // LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. Lower probabilities have a
 // stated reason: __builtin_expect, cold functions, exceptions, paths to an abort, a profile.
 constexpr double RARE = 1.0 / 16;

@@ -143,7 +143,7 @@ def test_the_best_variant_may_be_another_processs(tmp_path: Path, monkeypatch: p
         return generate(self, decided)
 
     monkeypatch.setattr(Generations, "generate", counted)
-    monkeypatch.setattr(variants, "_begun", lambda front, level, *_: (level, 0))
+    monkeypatch.setattr(variants, "_begun", lambda front, level, *_, **__: (level, 0))
     found = vary(replace(start, steps=Guard(tmp_path, 300.0, 300.0).steps), replace(request, processes=2))
     assert not asked
     assert found.code and here.code and BEGIN in found.trace

@@ -60,7 +60,7 @@ class CallCosts:
         calls = made.calls
         bodies = {name: Body(recursion, own, dict(callees)) for name, recursion, own, callees, *_ in calls}
         # Other code has other outlined functions of these names; their callers have their times and stacks.
-        shown = [(name, *more) for name, _, _, _, *more, outlined in calls if not outlined]
+        shown = [(call[0], *call[4:7]) for call in calls if not call[-1]]
         times = call_times(bodies)
         return cls(
             {name: times[name] for name, *_ in shown},
