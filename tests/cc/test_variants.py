@@ -349,21 +349,27 @@ static inline __attribute__((always_inline)) int work(const int *p, int n, int m
 """ + "".join(f"int f{i}(const int *p, int n) {{ return work(p, n, {i}); }}" for i in range(12))
 
 
-def test_where_trials_are_few_only_repeated_code_gets_traces_of_programs(tmp_path: Path) -> None:
+def test_repeated_code_gets_traces_of_programs_however_few_trials_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = ("--target=thumbv7em-none-eabi", "-mcpu=cortex-m4", "-ffreestanding")
     whole = variants_of("ARM").of_programs
 
-    def chosen(source: str) -> tuple[Trace, ...]:
+    def chosen(source: str, *, few: bool = True) -> tuple[Trace, ...]:
         job = job_of(tmp_path / source, " ".join(("-Oz", *machine)), tmp_path)
         own = own_of(job, tmp_path)
         start = Start(own.front, job.command, finished, own.code, None, own.after)
         front = variants._staged(variants._opened(start, short(source)), start)
-        return variants._of_repeated_code(start, front, whole)
+        return variants._always_tried(start, front, whole, few=few)
 
     (tmp_path / "macros.c").write_text(MACROS)
     (tmp_path / "inline.c").write_text(INLINE)
     shutil.copy(DATA / "structs.c", tmp_path)
-    assert chosen("inline.c") == whole[:1]
     (outlined_first,) = [trace for trace in whole if trace[0] == "mem2reg"]
     assert chosen("macros.c") == (outlined_first,)
     assert chosen("structs.c") == ()
+    assert chosen("macros.c", few=False) == (whole[0], outlined_first)
+    assert chosen("structs.c", few=False) == whole[:1]
+    monkeypatch.setattr(variants, "OUTLINED", 1.0)
+    assert chosen("inline.c") == whole[:1]
+    assert chosen("macros.c") == chosen("structs.c") == ()

@@ -72,10 +72,10 @@ def vary(start: Start, request: Request) -> Attempt:
     made = start.level and start.level.emitted
     few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds * request.processes
     whole = () if request.remembered or remembered else known.of_programs
-    if few:
-        whole = _of_repeated_code(start, front, whole)
+    always = _always_tried(start, front, whole, few=bool(few))
     variants = () if request.remembered else known.of_functions
-    session, tried = _begun(front, level, whole, objective, request, least=len(whole) if few else 1)
+    further = () if few else whole
+    session, tried = _begun(front, level, always, further, objective, request)
     everywhere = decisions_everywhere(first.module)
     if request.evaluations is not None:
         others = tried + len(everywhere) + 1  # one is for the joined object
@@ -167,16 +167,17 @@ def _with_level(start: Start) -> Start:
     return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
 
 
-def _of_repeated_code(start: Start, front: Session, whole: Sequence[Trace]) -> tuple[Trace, ...]:
-    """Return the traces of whole programs that save more than variants of functions do, if trials are few.
+def _always_tried(start: Start, front: Session, whole: Sequence[Trace], *, few: bool) -> tuple[Trace, ...]:
+    """Return the traces of whole programs to try however little time is left.
 
-    Inline functions that a program requires may repeat code, and so may macros. Of the latter, burnish's
-    outliner takes a large share before the level's passes.
+    If trials are few, variants of functions save more, unless the program repeats code, by macros or by
+    functions that must be inlined. burnish's outliner takes a large share of macros before any other passes.
     """
-    written = _native.Module(start.bitcode, "program").instruction_count()
-    if _instructions(front) > INLINED * written:
-        return tuple(whole[:1])
-    return tuple(trace for trace in whole if _outlined_share(front, trace) > OUTLINED)
+    outlining = [trace for trace in whole if _outlined_share(front, trace) > OUTLINED]
+    if few and not outlining:
+        written = _native.Module(start.bitcode, "program").instruction_count()
+        return tuple(whole[: _instructions(front) > INLINED * written])
+    return tuple(outlining if few else dict.fromkeys((*whole[:1], *outlining)))
 
 
 def _outlined_share(front: Session, trace: Trace) -> float:
@@ -199,18 +200,22 @@ def _instructions(session: Session) -> int:
 
 
 def _begun(
-    front: Session, level: Session, whole: Iterable[Trace], objective: str, request: Request, *, least: int
+    front: Session,
+    level: Session,
+    always: Sequence[Trace],
+    further: Sequence[Trace],
+    objective: str,
+    request: Request,
 ) -> tuple[Session, int]:
     """Return the session after the best of some traces for the whole program, or the level's; and how many.
 
-    `least` traces are tried however little time is left; further ones while LEFT_FOR_FUNCTIONS allows it.
-    `front` is the session before any pass.
+    `further` traces are tried while LEFT_FOR_FUNCTIONS allows it. `front` is the session before any pass.
     """
     best, tried, took = level, 0, 0.0
     own = tuple(level.trace)
-    for number, trace in enumerate(whole):
+    for trace in dict.fromkeys((*always, *further)):
         before = request.seconds_left()
-        if number >= least and before < LEFT_FOR_FUNCTIONS * took:
+        if trace not in always and before < LEFT_FOR_FUNCTIONS * took:
             break
         after_level = trace[: len(own)] == own
         one = (level if after_level else front).fork()
