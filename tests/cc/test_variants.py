@@ -368,6 +368,7 @@ def test_repeated_code_gets_traces_of_programs_however_few_trials_there_are(
     (outlined_first,) = [trace for trace in whole if trace[0] == "mem2reg"]
     assert chosen("macros.c") == (outlined_first,)
     assert chosen("structs.c") == ()
+    assert chosen("inline.c") == (whole[0], outlined_first)
     assert chosen("macros.c", few=False) == (whole[0], outlined_first)
     assert chosen("structs.c", few=False) == whole[:1]
     monkeypatch.setattr(variants, "OUTLINED", 1.0)

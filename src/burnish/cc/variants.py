@@ -173,11 +173,12 @@ def _always_tried(start: Start, front: Session, whole: Sequence[Trace], *, few: 
     If trials are few, variants of functions save more, unless the program repeats code, by macros or by
     functions that must be inlined. burnish's outliner takes a large share of macros before any other passes.
     """
-    outlining = [trace for trace in whole if _outlined_share(front, trace) > OUTLINED]
-    if few and not outlining:
+    begins = True
+    if few:
         written = _native.Module(start.bitcode, "program").instruction_count()
-        return tuple(whole[: _instructions(front) > INLINED * written])
-    return tuple(outlining if few else dict.fromkeys((*whole[:1], *outlining)))
+        begins = _instructions(front) > INLINED * written
+    outlining = (trace for trace in whole if _outlined_share(front, trace) > OUTLINED)
+    return tuple(dict.fromkeys((*whole[:begins], *outlining)))
 
 
 def _outlined_share(front: Session, trace: Trace) -> float:
