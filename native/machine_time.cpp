@@ -15,6 +15,7 @@
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/TargetSchedule.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InstrTypes.h"
 
 #include <algorithm>
 #include <utility>
@@ -224,6 +225,31 @@ private:
   MachineBlockFrequencyInfo frequencies;
 };
 
+// Names the callees of calls by a register that are direct calls in the IR: for size, ARM keeps the address of a
+// function with several calls in a register. The order of calls in the IR is nearly that of the code.
+void name_callees(const Function &function, MachineTime &made, ArrayRef<size_t> by_register) {
+  StringMap<unsigned> named;
+  for (const MachineTime::Call &call : made.calls)
+    ++named[call.callee];
+  size_t indirect = 0;
+  SmallVector<StringRef> missing;
+  for (const BasicBlock &block : function)
+    for (const Instruction &instruction : block) {
+      const auto *call = dyn_cast<CallBase>(&instruction);
+      if (!call || call->isInlineAsm())
+        continue;
+      const Function *callee = call->getCalledFunction();
+      if (!callee)
+        ++indirect;
+      else if (unsigned &left = named[callee->getName()])
+        --left;
+      else if (!callee->isIntrinsic())
+        missing.push_back(callee->getName());
+    }
+  for (auto [number, name] : zip(drop_end(by_register, std::min(indirect, by_register.size())), missing))
+    made.calls[number].callee = name.str();
+}
+
 struct MachineTimes final : MachineFunctionPass {
   static char ID;
   explicit MachineTimes(std::vector<MachineTime> &found) : MachineFunctionPass(ID), found(found) {}
@@ -245,6 +271,7 @@ struct MachineTimes final : MachineFunctionPass {
     made.interprets = times.has_switch_in_loop();
     made.outlined = function.isOutlined();
     made.frame = function.getFrameInfo().getStackSize() + function.getFrameInfo().getUnsafeStackSize();
+    SmallVector<size_t> by_register;
     for (const MachineBasicBlock &block : function) {
       double often = counted ? counted->of(block) : times.of(block), once = 0;
       for (const MachineInstr &instruction : block) {
@@ -254,10 +281,14 @@ struct MachineTimes final : MachineFunctionPass {
         if (!instruction.isCall())
           continue;
         once += instruction.isReturn() ? 0 : CALL_AND_RETURN; // a last call is a jump
+        if (none_of(instruction.operands(), [](auto &one) { return one.isGlobal() || one.isSymbol(); }))
+          by_register.push_back(made.calls.size());
         made.calls.push_back({callee(instruction), often, instruction.isReturn()});
       }
       made.own += often * once;
     }
+    if (!by_register.empty())
+      name_callees(function.getFunction(), made, by_register);
     found.push_back(std::move(made));
     return false;
   }

@@ -182,6 +182,23 @@ def test_expected_run_times_are_of_functions_of_the_module() -> None:
         assert max(times.values()) < 10_000  # a model without an instruction said 4,096 for each
 
 
+CALLS = """
+static __attribute__((noinline)) int work(int x) { return x * x + (x >> 3); }
+int repeats(int x) { REPEATED return x; }
+int asks(int (*ask)(int), int x) { REPEATED x = ask(x) ^ ask(x + 1); return x; }
+"""
+
+
+@pytest.mark.parametrize("machine", ["cortex-m4", "cortex-m0plus", "rv32imc", "aarch64"])
+def test_a_function_that_is_called_by_a_register_is_known(machine: str, tmp_path: Path) -> None:
+    """For size, ARM keeps the address of a function with several calls in a register."""
+    (tmp_path / "calls.c").write_text(CALLS.replace("REPEATED", "x = work(x + 5) * 3;" * 9))
+    program = load_program(tmp_path / "calls.c", arguments=(*FLAGS_OF[machine], "-mno-outline"))
+    bodies = open_baseline(program, "Oz").call_costs().bodies
+    assert bodies["repeats"].calls == {"work": 9}
+    assert bodies["asks"].calls == {"work": 9, "": 2}
+
+
 @pytest.mark.parametrize("machine", [name for name in FLAGS_OF if name != "wasm32"])
 def test_sizes_are_those_of_a_linked_program(machine: str, tmp_path: Path) -> None:
     sizes = _native.object_sizes(compiled(machine).object_code(), False)
