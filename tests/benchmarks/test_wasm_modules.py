@@ -31,7 +31,7 @@ def test_each_way_is_compared_with_clang() -> None:
 
 def test_programs_are_complete() -> None:
     modules = tomllib.loads(MODULES.read_text())["module"]
-    assert len({module["name"] for module in modules}) == len(modules) == 8
+    assert len({module["name"] for module in modules}) == len(modules) == 9
     for module in modules:
         assert any((folder / f"{module['name']}.c").is_file() for folder in FOLDERS)
         assert module["package"] and module["files"]
