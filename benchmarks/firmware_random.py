@@ -1,14 +1,15 @@
-"""Random programs for microcontrollers: the output of gcc's build, compared with those of burnish's builds.
+"""Random programs for other machines: outputs and executed instructions by gcc, clang and burnish.
 
-    python benchmarks/firmware_random.py [--programs 200] [--first 0] [--machines cortex-m4 rv32imc]
-                                         [--budget "20 evaluations"] [--jobs 2] [--out FOLDER]
+    python benchmarks/firmware_random.py [--programs 200] [--first 0] [--budget "20 evaluations"] [--jobs 2]
+                                         [--machines cortex-m4 rv32imc aarch64 wasm32] [--out FOLDER]
 
 csmith generates the programs, each with a sum over its variables as the output (Yang, Chen, Eide, Regehr:
-"Finding and Understanding Bugs in C Compilers", PLDI 2011). Each is built by gcc -Os, by `burnish cc` before
-gcc, and by `burnish cc --whole-program`, and runs in QEMU. Programs that do not end within some seconds, or
-that fault by gcc already, are left out. Packages of Debian: csmith, libcsmith-dev and those of
-firmware_images.py. --out, by default benchmarks/results/firmware_random, gets rows.jsonl, a row for each
-program and machine, and table.txt.
+"Finding and Understanding Bugs in C Compilers", PLDI 2011). Each is built by gcc -Os, by clang -Oz, by
+`burnish cc` before gcc, and by `burnish cc --whole-program`; for WebAssembly, where there is no GCC, burnish
+is the compiler. The programs run in QEMU or wasmtime, which count the executed instructions. Programs that do
+not end within some seconds, or that fault by gcc already, are left out. Packages of Debian: csmith,
+libcsmith-dev and those of firmware_images.py and wasm_modules.py. --out, by default
+benchmarks/results/firmware_random, gets rows.jsonl, a row for each program and machine, and table.txt.
 Programs whose outputs differ are kept there as MACHINE-SEED.c, and the exit code is then 1.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -27,14 +29,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import firmware_images
+import wasm_modules
 from firmware import MACHINES, SECTIONS
-from firmware_images import BOARDS, LINK
+from firmware_images import BOARDS, Image
 from kit.kept import keep
+from wasm_modules import Source
 
-from burnish.cc.commands.launch import find_launcher
+from burnish.core.program import Run
+from burnish.tasks.wasm_passes.running import execute
 
-HEADERS = "/usr/include/csmith"
-WAYS = ("burnish", "burnish whole")
+HEADERS = "-I/usr/include/csmith"
+WAYS = ("gcc", "clang", "burnish", "burnish whole")
+OURS = WAYS[2:]
 DEADLINE_SECONDS = 10
 
 
@@ -43,82 +50,124 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--programs", type=int, default=200)
-    parser.add_argument("--machines", nargs="+", choices=BOARDS, default=["cortex-m4", "rv32imc"])
+    parser.add_argument(
+        "--machines", nargs="+", choices=[*BOARDS, "wasm32"], default=["cortex-m4", "rv32imc"]
+    )
     parser.add_argument("--budget", default="20 evaluations", help="for each file, and for each program")
     parser.add_argument("--first", type=int, default=0, help="seed of the first program")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware_random")
     options = parser.parse_args()
+    options.program_budget = options.budget
     options.out.mkdir(parents=True, exist_ok=True)
     rows = keep(measured(options), options.out, table)
-    return int(any(row[way] == "differs" for row in rows for way in WAYS))
+    return int(any(row[way].get("outcome") == "differs" for row in rows for way in OURS if way in row))
 
 
 def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a row for each program and machine."""
-    for machine in options.machines:
-        seeds = range(options.first, options.first + options.programs)
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for row in pool.map(partial(compared, machine=machine, options=options), seeds):
+    seeds = range(options.first, options.first + options.programs)
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options.jobs) as pool:
+        plugin = firmware_images.counting_plugin(Path(made))
+        for machine in options.machines:
+            for row in pool.map(partial(compared, machine=machine, plugin=plugin, options=options), seeds):
                 yield row
                 print(row, file=sys.stderr, flush=True)
 
 
-def compared(seed: int, machine: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the row of a program: for each way, "kept" (gcc's own), "same", "left out" or "differs"."""
+def compared(seed: int, machine: str, plugin: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Return a program's row, with the result of each way.
+
+    That of burnish has an outcome: "kept" (gcc's or clang's object), "same", "left out" or "differs". A
+    program that does not end, or whose sum is not printed, has only its machine and its seed.
+    """
     row: dict[str, Any] = {"machine": machine, "seed": seed}
+    expected = b""
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder)
-        (made / "board.ld").write_text(BOARDS[machine].script)
-        subprocess.run(["csmith", "--seed", str(seed), "--output", "random.c"], cwd=made, check=True)
-        expected = output(machine, build(made, machine, []))
-        if expected is None or not expected.startswith(b"checksum = "):
-            return row | dict.fromkeys(WAYS, "left out")
-        for way in WAYS:
-            own = [find_launcher("burnish-cc"), "--remember=none", "--report", str(made / way)]
-            own += ["--budget", options.budget]
-            own += ["--whole-program"] if way == "burnish whole" else []
-            printed = output(machine, build(made, machine, own))
-            actions = [json.loads(line)["action"] for line in (made / way).read_text().splitlines()]
-            row[way] = "same" if "optimized" in actions else "kept"
-            if printed is None:
-                row[way] = "left out"
-            elif printed != expected:
-                row[way] = "differs"
-                shutil.copy(made / "random.c", options.out / f"{machine}-{seed}.c")
+        subprocess.run(["csmith", "--seed", str(seed), "--output", "random.c"], cwd=folder, check=True)
+        for way in WAYS[machine == "wasm32" :]:
+            made = Path(folder) / way
+            made.mkdir()
+            ran = (module if machine == "wasm32" else image)(
+                Path(folder), made, machine, way, plugin, options
+            )
+            found: dict[str, Any] = {"instructions": ran[1]} if ran else {}
+            printed = ran[0] if ran else b""
+            expected = expected or printed
+            if not expected.startswith(b"checksum = "):
+                return row
+            log = made / "log"
+            if way in OURS:
+                actions = {json.loads(line)["action"] for line in log.read_text().splitlines()}
+                found["outcome"] = "same" if "optimized" in actions else "kept"
+                if ran is None:
+                    found["outcome"] = "left out"
+                elif printed != expected:
+                    found["outcome"] = "differs"
+                    shutil.copy(Path(folder) / "random.c", options.out / f"{machine}-{seed}.c")
+            row[way] = found
     return row
 
 
-def build(made: Path, machine: str, own: Sequence[str]) -> Path:
-    """Build a program, perhaps with a drop-in compiler before gcc; return it."""
-    words = [*own, *MACHINES[machine], *SECTIONS, f"-I{HEADERS}"]
-    for more in (["-c", "random.c", "-o", "random.o"], [*LINK, "-T", "board.ld", "random.o", "-o", "random"]):
-        subprocess.run([*words, *more], cwd=made, check=True, capture_output=True)
-    return made / "random"
-
-
-def output(machine: str, program: Path) -> bytes | None:
-    """Return the output of a program in QEMU; None if it does not end in time."""
-    command = [*BOARDS[machine].qemu, "-nographic", "-kernel", str(program)]
+def image(
+    folder: Path, made: Path, machine: str, way: str, plugin: Path, options: argparse.Namespace
+) -> tuple[bytes, int] | None:
+    """Build and run a program in QEMU; return its output and instructions, or None if it does not end."""
+    words = (*MACHINES[machine], *SECTIONS, HEADERS)
+    program = firmware_images.build(
+        Image("random", machine, folder, ("random.c",), words), way, made, options
+    )
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=DEADLINE_SECONDS
-        )
+        return firmware_images.run(machine, program, plugin, DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:
         return None
-    return done.stdout + done.stderr
+
+
+def module(
+    folder: Path, made: Path, machine: str, way: str, plugin: Path, options: argparse.Namespace
+) -> tuple[bytes, int] | None:
+    """Build and run a program in wasmtime, as image()."""
+    del machine, plugin
+    source = Source("random", folder, ("random.c",), (HEADERS, "-w"))
+    if way == "clang":
+        linked = made / "linked.wasm"
+        wasm_modules.link(wasm_modules.compiled(source, way, made, options), linked)
+        content = linked.read_bytes()
+    else:
+        own = ["--report", str(made / "log"), "--budget", options.budget]
+        content = wasm_modules.by_burnish(source, own + ["--whole-program"] * (way == "burnish whole"))
+    (outcome,) = execute(content, [Run("own")], {}, DEADLINE_SECONDS)
+    return None if outcome.trap else (outcome.output + outcome.errors, outcome.fuel)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the numbers of programs by machine, way to build and outcome, as Markdown."""
-    lines = ["| machine | built by | programs | smaller, same output | gcc's own | left out | differs |"]
+    """Return the tables, as Markdown: programs by outcome, and executed instructions against clang -Oz.
+
+    Instructions are of programs that burnish made smaller and that print the same.
+    """
+    lines = [
+        "| machine | built by | programs | smaller, same output | gcc's or clang's | left out | differs |"
+    ]
     lines.append("|---" * 7 + "|")
+    executed = ["| machine | built by | programs | instructions, geometric mean | 95th percentile | most |"]
+    executed.append("|---" * 6 + "|")
     for machine in dict.fromkeys(row["machine"] for row in rows):
-        for way in WAYS:
-            found = Counter(row[way] for row in rows if row["machine"] == machine)
+        own = [row for row in rows if row["machine"] == machine]
+        for way in OURS:
+            found = Counter(row[way]["outcome"] if way in row else "left out" for row in own)
             counts = [found[name] for name in ("same", "kept", "left out", "differs")]
             lines.append(f"| {machine} | {way} | {found.total()} | {' | '.join(map(str, counts))} |")
-    return "\n".join(lines)
+            ratios = sorted(
+                row[way]["instructions"] / row["clang"]["instructions"]
+                for row in own
+                if way in row and row[way]["outcome"] == "same"
+            )
+            if ratios:
+                mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+                shown = (mean, ratios[math.ceil(0.95 * len(ratios)) - 1], ratios[-1])
+                changes = " | ".join(f"{ratio - 1:+.1%}".replace("%", " %") for ratio in shown)
+                executed.append(f"| {machine} | {way} | {len(ratios)} | {changes} |")
+    return "\n".join([*lines, "", *executed])
 
 
 if __name__ == "__main__":

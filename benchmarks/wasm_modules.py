@@ -131,17 +131,16 @@ def measured(source: Source, options: argparse.Namespace) -> dict[str, Any]:
             expected = expected or outcome
             if outcome != expected:
                 raise RuntimeError(f"{source.name} {compiler} {way}: {outcome}, not {expected}")
-    content = whole(source, options)
+    content = by_burnish(source, ["--whole-program", "--budget", options.program_budget])
     (outcome,) = execute(content, [Run("own")], {})
     if outcome != expected:
         raise RuntimeError(f"{source.name} as one module: {outcome}, not {expected}")
     return row | {f"{WHOLE}, passes": {"bytes": len(content), "instructions": outcome.fuel}}
 
 
-def whole(source: Source, options: argparse.Namespace) -> bytes:
-    """Return a program that burnish cc made of one module of all files."""
-    command = [str(find_tool("burnish-cc")), "--remember=none", "--whole-program"]
-    command += ["--budget", options.program_budget, *TARGET, "-Oz", "-w"]
+def by_burnish(source: Source, own: Sequence[str]) -> bytes:
+    """Return a program that burnish cc compiled and linked, with some of its own options."""
+    command = [str(find_tool("burnish-cc")), "--remember=none", *own, *TARGET, "-Oz", "-w"]
     with tempfile.TemporaryDirectory() as folder:
         made, objects = Path(folder) / "made.wasm", []
         for number, file in enumerate(source.files):

@@ -281,9 +281,10 @@ struct MachineTimes final : MachineFunctionPass {
         if (!instruction.isCall())
           continue;
         once += instruction.isReturn() ? 0 : CALL_AND_RETURN; // a last call is a jump
-        if (none_of(instruction.operands(), [](auto &one) { return one.isGlobal() || one.isSymbol(); }))
+        std::optional<StringRef> callee = called_by_name(instruction);
+        if (!callee)
           by_register.push_back(made.calls.size());
-        made.calls.push_back({callee(instruction), often, instruction.isReturn()});
+        made.calls.push_back({callee.value_or("").str(), often, instruction.isReturn()});
       }
       made.own += often * once;
     }
@@ -309,11 +310,15 @@ private:
     return known ? std::max(1.0, model.computeReciprocalThroughput(&instruction)) : 1;
   }
 
-  static std::string callee(const MachineInstr &call) {
+  // Returns the called function, "" for a routine of the compiler's library, or nothing for a call by a register.
+  static std::optional<StringRef> called_by_name(const MachineInstr &call) {
+    std::optional<StringRef> found;
     for (const MachineOperand &operand : call.operands())
       if (const auto *function = operand.isGlobal() ? dyn_cast<Function>(operand.getGlobal()) : nullptr)
-        return function->getName().str();
-    return "";
+        return function->getName();
+      else if (operand.isGlobal() || operand.isSymbol())
+        found = "";
+    return found;
   }
 };
 char MachineTimes::ID;

@@ -88,7 +88,7 @@ StringRef of_functions(const llvm::Module &module, StringRef attribute) {
   return "";
 }
 
-// Returns a CPU's features without those that change nothing in their order.
+// Returns a CPU's features without those that set or clear only what is set or clear already.
 std::string changing_features(const llvm::Module &module, StringRef cpu, StringRef features) {
   const Triple &triple = module.getTargetTriple();
   static std::mutex mutex;
@@ -102,8 +102,8 @@ std::string changing_features(const llvm::Module &module, StringRef cpu, StringR
   for (const SubtargetFeatureKV &feature : chip->getAllProcessorFeatures())
     numbers[feature.key()] = feature.Value;
   const FeatureBitset own = chip->getFeatureBits();
-  // Returns the flags that change the CPU's bits, one after another, and leaves their result in `chip`.
-  auto changing = [&](ArrayRef<StringRef> flags) {
+  // Applies flags to the CPU's own bits, in `chip`; returns those that change a bit.
+  auto apply = [&](ArrayRef<StringRef> flags) {
     chip->setFeatureBits(own);
     SmallVector<StringRef> changing;
     for (StringRef flag : flags) {
@@ -117,12 +117,12 @@ std::string changing_features(const llvm::Module &module, StringRef cpu, StringR
     }
     return changing;
   };
-  SmallVector<StringRef> all(split(features, ',')), kept = changing(all);
+  SmallVector<StringRef> all(split(features, ',')), kept = apply(all);
   const FeatureBitset wanted = chip->getFeatureBits();
   for (size_t i = 0; i < kept.size();) { // a flag may be needless because of a later one
     SmallVector<StringRef> others = kept;
     others.erase(others.begin() + i);
-    others = changing(others);
+    others = apply(others);
     if (chip->getFeatureBits() == wanted && numbers.count(kept[i].drop_front()))
       kept = std::move(others);
     else

@@ -143,7 +143,7 @@ def test_the_best_variant_may_be_another_processs(tmp_path: Path, monkeypatch: p
         return generate(self, decided)
 
     monkeypatch.setattr(Generations, "generate", counted)
-    monkeypatch.setattr(variants, "_begun", lambda front, level, *_, **__: (level, 0))
+    monkeypatch.setattr(variants, "_best_trace", lambda front, level, *_, **__: (level, 0))
     found = vary(replace(start, steps=Guard(tmp_path, 300.0, 300.0).steps), replace(request, processes=2))
     assert not asked
     assert found.code and here.code and BEGIN in found.trace
@@ -356,11 +356,12 @@ def test_repeated_code_gets_traces_of_programs_however_few_trials_there_are(
     whole = variants_of("ARM").of_programs
 
     def chosen(source: str, *, few: bool = True) -> tuple[Trace, ...]:
-        job = job_of(tmp_path / source, " ".join(("-Oz", *machine)), tmp_path)
-        own = own_of(job, tmp_path)
-        start = Start(own.front, job.command, finished, own.code, None, own.after)
-        front = variants._staged(variants._opened(start, short(source)), start)
-        return variants._always_tried(start, front, whole, few=few)
+        start, _ = start_on(machine, str(tmp_path / source), tmp_path)
+        opened = variants._opened(start, short(source))
+        level = variants._staged(opened, start)
+        front = level.fork()
+        variants._level_code(level, opened.origin, start)
+        return tuple(variants._always_tried(start, front, level, whole, few=few))
 
     (tmp_path / "macros.c").write_text(MACROS)
     (tmp_path / "inline.c").write_text(INLINE)

@@ -6,10 +6,11 @@ The level's own passes run once; each variant costs the compilation behind them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
+from typing import NamedTuple
 
 from burnish import _native
 from burnish.cc.back_end import back_end_of, made_of
@@ -72,10 +73,10 @@ def vary(start: Start, request: Request) -> Attempt:
     made = start.level and start.level.emitted
     few = made and request.seconds_left() < LEAST_FOR_PROGRAMS * made.seconds * request.processes
     whole = () if request.remembered or remembered else known.of_programs
-    always = _always_tried(start, front, whole, few=bool(few))
+    always = _always_tried(start, front, level, whole, few=bool(few))
     variants = () if request.remembered else known.of_functions
     further = () if few else whole
-    session, tried = _begun(front, level, always, further, objective, request)
+    session, tried = _best_trace(front, level, always, further, objective, request)
     everywhere = decisions_everywhere(first.module)
     if request.evaluations is not None:
         others = tried + len(everywhere) + 1  # one is for the joined object
@@ -167,8 +168,34 @@ def _with_level(start: Start) -> Start:
     return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
 
 
-def _always_tried(start: Start, front: Session, whole: Sequence[Trace], *, few: bool) -> tuple[Trace, ...]:
-    """Return the traces of whole programs to try however little time is left.
+class Begun(NamedTuple):
+    """A program on the way of a trace: its state, and the entries that are left."""
+
+    state: Session
+    rest: Trace
+    outlined: float = 0.0  # the share of the instructions that burnish's outliner took before any pipeline
+
+
+def _begin(front: Session, level: Session, trace: Trace) -> Begun:
+    """Return the program after the begin of a trace: the level's passes, or burnish's outliner."""
+    own = tuple(level.trace)
+    if trace[: len(own)] == own:
+        return Begun(level, trace[len(own) :])
+    pipeline = next((i for i, text in enumerate(trace) if text.startswith("clang<")), len(trace))
+    outliner = next((i for i, text in enumerate(trace[:pipeline]) if text.startswith("outline")), None)
+    if outliner is None:
+        return Begun(front, trace)
+    state = front.fork()
+    replay_legal(state, trace[:outliner])
+    before = _instructions(state)
+    replay_legal(state, trace[outliner : outliner + 1])
+    return Begun(state, trace[outliner + 1 :], 1 - _instructions(state) / max(1, before))
+
+
+def _always_tried(
+    start: Start, front: Session, level: Session, whole: Sequence[Trace], *, few: bool
+) -> dict[Trace, Begun]:
+    """Return the traces of whole programs to try however little time is left, each with its program begun.
 
     If trials are few, variants of functions save more, unless the program repeats code, by macros or by
     functions that must be inlined. burnish's outliner takes a large share of macros before any other passes.
@@ -177,21 +204,9 @@ def _always_tried(start: Start, front: Session, whole: Sequence[Trace], *, few: 
     if few:
         written = _native.Module(start.bitcode, "program").instruction_count()
         begins = _instructions(front) > INLINED * written
-    outlining = (trace for trace in whole if _outlined_share(front, trace) > OUTLINED)
-    return tuple(dict.fromkeys((*whole[:begins], *outlining)))
-
-
-def _outlined_share(front: Session, trace: Trace) -> float:
-    """Return the share of the instructions that a trace's outliner takes, if it is before any pipeline."""
-    state = front.fork()
-    for text in trace:
-        if text.startswith("clang<"):
-            break
-        before = _instructions(state)
-        replay_legal(state, (text,))
-        if text.startswith("outline"):
-            return 1 - _instructions(state) / max(1, before)
-    return 0.0
+    begun = {trace: _begin(front, level, trace) for trace in whole}
+    first = whole[:begins]
+    return {trace: one for trace, one in begun.items() if trace in first or one.outlined > OUTLINED}
 
 
 def _instructions(session: Session) -> int:
@@ -200,10 +215,10 @@ def _instructions(session: Session) -> int:
     return int(passes.measure("ir-instructions"))
 
 
-def _begun(
+def _best_trace(
     front: Session,
     level: Session,
-    always: Sequence[Trace],
+    always: Mapping[Trace, Begun],
     further: Sequence[Trace],
     objective: str,
     request: Request,
@@ -213,14 +228,13 @@ def _begun(
     `further` traces are tried while LEFT_FOR_FUNCTIONS allows it. `front` is the session before any pass.
     """
     best, tried, took = level, 0, 0.0
-    own = tuple(level.trace)
     for trace in dict.fromkeys((*always, *further)):
         before = request.seconds_left()
         if trace not in always and before < LEFT_FOR_FUNCTIONS * took:
             break
-        after_level = trace[: len(own)] == own
-        one = (level if after_level else front).fork()
-        if replay_legal(one, trace[len(own) :] if after_level else trace):
+        begun = always.get(trace) or _begin(front, level, trace)
+        one = begun.state.fork()
+        if replay_legal(one, begun.rest) or begun.outlined:
             tried += 1
             if one.measure(objective) < best.measure(objective):
                 best = one
