@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import subprocess
 import sys
 import tempfile
@@ -39,40 +38,32 @@ from burnish import _native
 from burnish.cc.back_end import emit
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.linked import read_linked
+from burnish.core.program import Run
+from burnish.llvm.run.emulated import BOARDS, OWN
+from burnish.llvm.run.running import INSTRUCTIONS, Execution, RunLimits, execute
 
 IMAGES = Path(__file__).resolve().with_suffix(".toml")
 PROGRAMS = IMAGES.parent / "firmware" / "images"
-COUNT = IMAGES.parent / "firmware" / "count.c"
 SEMIHOSTED = ("--crt0=semihost", "--oslib=semihost")
 WAYS = ("gcc", "gcc -flto", "clang", "clang -flto", "burnish", "burnish whole")
 DEADLINE_SECONDS = 900
 
 
-@dataclass(frozen=True)
-class Board:
-    """A machine that QEMU emulates: the command before a program, and where its memories begin."""
-
-    qemu: tuple[str, ...]
-    flash: int = 0
-    ram: int = 0
-
-    @property
-    def script(self) -> str:
-        """The linker script, which is picolibc's with these memories; "" if the program is one of Linux."""
-        if not self.ram:
-            return ""
-        sizes = "__flash_size = 0x400000; __ram_size = 0x400000; __stack_size = 256k;"
-        return f"__flash = {self.flash:#x}; __ram = {self.ram:#x}; {sizes}\nINCLUDE picolibc.ld\n"
-
-
-_ARM = ("qemu-system-arm", "-nographic", "-semihosting", "-M")
-_RISCV = "qemu-system-riscv32 -nographic -semihosting-config enable=on -bios none -M virt -kernel"
-BOARDS = {
-    "cortex-m4": Board((*_ARM, "mps2-an386", "-kernel"), 0, 0x20000000),
-    "cortex-m0plus": Board((*_ARM, "mps2-an385", "-kernel"), 0, 0x20000000),
-    "rv32imc": Board(tuple(_RISCV.split()), 0x80000000, 0x80400000),
-    "aarch64": Board(("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")),
+EMULATORS = {
+    "cortex-m4": (*OWN, "arm"),
+    "cortex-m0plus": (*OWN, "arm"),
+    "rv32imc": (*OWN, "riscv32"),
+    "aarch64": ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"),
 }
+
+
+def linker_script(machine: str) -> str:
+    """Return picolibc's linker script with the memories of QEMU's board; "" for programs of Linux."""
+    board = BOARDS.get(EMULATORS[machine][-1])
+    if not board:
+        return ""
+    sizes = "__flash_size = 0x400000; __ram_size = 0x400000; __stack_size = 256k;"
+    return f"__flash = {board.flash:#x}; __ram = {board.ram:#x}; {sizes}\nINCLUDE picolibc.ld\n"
 
 
 @dataclass(frozen=True)
@@ -99,7 +90,7 @@ class Image:
     def linked(self, made: Path, own: Sequence[str], more: Sequence[str], objects: Sequence[str]) -> Path:
         """Link the objects by gcc; return the program."""
         program, libraries = made / "image.elf", ["-Wl,--gc-sections", "-lm"]
-        if script := BOARDS[self.machine].script:
+        if script := linker_script(self.machine):
             (made / "board.ld").write_text(script)
             libraries += [*SEMIHOSTED, "-T", str(made / "board.ld")]
         self.run([*own, *self.words, *more, *objects, *libraries, "-o", str(program)])
@@ -116,7 +107,7 @@ def main() -> None:
     )
     parser.add_argument("--budget", default="2s", help="of burnish cc, for each file")
     parser.add_argument("--program-budget", default="60s", help="of burnish cc --whole-program")
-    parser.add_argument("--machines", nargs="+", choices=BOARDS, default=["cortex-m4", "rv32imc"])
+    parser.add_argument("--machines", nargs="+", choices=EMULATORS, default=["cortex-m4", "rv32imc"])
     parser.add_argument("--images", nargs="+", default=["*"], metavar="PATTERN")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
@@ -127,19 +118,10 @@ def main() -> None:
 
 def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a row for each image and machine."""
-    with tempfile.TemporaryDirectory() as made:
-        plugin = counting_plugin(Path(made))
-        for one in tomllib.loads(IMAGES.read_text())["image"]:
-            if any(fnmatch(one["name"], pattern) for pattern in options.images):
-                for machine in options.machines:
-                    yield measured(image_of(one, machine, options.sources.absolute()), plugin, options)
-
-
-def counting_plugin(folder: Path) -> Path:
-    """Build the plugin of QEMU that counts instructions; return it."""
-    plugin = folder / "count.so"
-    subprocess.run(["cc", "-O2", "-fPIC", "-shared", str(COUNT), "-o", str(plugin)], check=True)
-    return plugin
+    for one in tomllib.loads(IMAGES.read_text())["image"]:
+        if any(fnmatch(one["name"], pattern) for pattern in options.images):
+            for machine in options.machines:
+                yield measured(image_of(one, machine, options.sources.absolute()), options)
 
 
 def image_of(row: Mapping[str, Any], machine: str, sources: Path) -> Image:
@@ -154,7 +136,7 @@ def image_of(row: Mapping[str, Any], machine: str, sources: Path) -> Image:
     return Image(row["name"], machine, folder, (*files, str(PROGRAMS / f"{row['name']}.c")), words)
 
 
-def measured(image: Image, plugin: Path, options: argparse.Namespace) -> dict[str, Any]:
+def measured(image: Image, options: argparse.Namespace) -> dict[str, Any]:
     """Build an image in each way and run it; return its row.
 
     Raises:
@@ -166,12 +148,13 @@ def measured(image: Image, plugin: Path, options: argparse.Namespace) -> dict[st
         with tempfile.TemporaryDirectory() as made:
             program = build(image, way, Path(made), options)
             linked = read_linked(program)
-            output, instructions = run(image.machine, program, plugin)
-        row[way] = {"loaded": linked.loaded_bytes, "bss": linked.bss_bytes, "instructions": instructions}
+            ran = run(image.machine, program)
+        executed = ran.counters.get(INSTRUCTIONS)
+        row[way] = {"loaded": linked.loaded_bytes, "bss": linked.bss_bytes, "instructions": executed}
         print(f"{image.machine} {image.name} {way}: {row[way]}", file=sys.stderr, flush=True)
-        expected = expected or output
-        if output != expected or not instructions:
-            raise RuntimeError(f"{image.machine} {image.name} {way}: printed {output!r}, not {expected!r}")
+        expected = expected or ran.output
+        if ran.output != expected or not executed:
+            raise RuntimeError(f"{image.machine} {image.name} {way}: {ran}, not {expected!r}")
     return row
 
 
@@ -215,18 +198,11 @@ def clangs_program(image: Image, made: Path) -> str:
     return str(made / "program.o")
 
 
-def run(machine: str, program: Path, plugin: Path, seconds: float = DEADLINE_SECONDS) -> tuple[bytes, int]:
-    """Run a program in QEMU; return what it prints, and its executed instructions, or 0 after a crash."""
-    qemu, *words = BOARDS[machine].qemu
-    done = subprocess.run(
-        [qemu, "-plugin", str(plugin), *words, str(program)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=seconds,
-    )
-    said = re.search(rb"instructions: (\d+)\n", done.stderr)
-    return done.stdout + done.stderr.replace(said[0] if said else b"", b""), int(said[1]) if said else 0
+def run(machine: str, program: Path, seconds: float = DEADLINE_SECONDS) -> Execution:
+    """Run a program in QEMU, which counts its instructions."""
+    limits = RunLimits(timeout_seconds=seconds)
+    own = EMULATORS[machine]
+    return execute(program, Run("own"), limits=limits, counters=(INSTRUCTIONS,), emulator=own)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -32,11 +32,12 @@ from typing import Any
 import firmware_images
 import wasm_modules
 from firmware import MACHINES, SECTIONS
-from firmware_images import BOARDS, Image
+from firmware_images import EMULATORS, Image
 from kit.kept import keep
 from wasm_modules import Source
 
 from burnish.core.program import Run
+from burnish.llvm.run.running import INSTRUCTIONS
 from burnish.tasks.wasm_passes.running import execute
 
 HEADERS = "-I/usr/include/csmith"
@@ -51,7 +52,7 @@ def main() -> int:
     )
     parser.add_argument("--programs", type=int, default=200)
     parser.add_argument(
-        "--machines", nargs="+", choices=[*BOARDS, "wasm32"], default=["cortex-m4", "rv32imc"]
+        "--machines", nargs="+", choices=[*EMULATORS, "wasm32"], default=["cortex-m4", "rv32imc"]
     )
     parser.add_argument("--budget", default="20 evaluations", help="for each file, and for each program")
     parser.add_argument("--first", type=int, default=0, help="seed of the first program")
@@ -67,15 +68,14 @@ def main() -> int:
 def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a row for each program and machine."""
     seeds = range(options.first, options.first + options.programs)
-    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options.jobs) as pool:
-        plugin = firmware_images.counting_plugin(Path(made))
+    with ThreadPoolExecutor(options.jobs) as pool:
         for machine in options.machines:
-            for row in pool.map(partial(compared, machine=machine, plugin=plugin, options=options), seeds):
+            for row in pool.map(partial(compared, machine=machine, options=options), seeds):
                 yield row
                 print(row, file=sys.stderr, flush=True)
 
 
-def compared(seed: int, machine: str, plugin: Path, options: argparse.Namespace) -> dict[str, Any]:
+def compared(seed: int, machine: str, options: argparse.Namespace) -> dict[str, Any]:
     """Return a program's row, with the result of each way.
 
     That of burnish has an outcome: "kept" (gcc's or clang's object), "same", "left out" or "differs". A
@@ -88,9 +88,7 @@ def compared(seed: int, machine: str, plugin: Path, options: argparse.Namespace)
         for way in WAYS[machine == "wasm32" :]:
             made = Path(folder) / way
             made.mkdir()
-            ran = (module if machine == "wasm32" else image)(
-                Path(folder), made, machine, way, plugin, options
-            )
+            ran = (module if machine == "wasm32" else image)(Path(folder), made, machine, way, options)
             found: dict[str, Any] = {"instructions": ran[1]} if ran else {}
             printed = ran[0] if ran else b""
             expected = expected or printed
@@ -110,24 +108,22 @@ def compared(seed: int, machine: str, plugin: Path, options: argparse.Namespace)
 
 
 def image(
-    folder: Path, made: Path, machine: str, way: str, plugin: Path, options: argparse.Namespace
+    folder: Path, made: Path, machine: str, way: str, options: argparse.Namespace
 ) -> tuple[bytes, int] | None:
     """Build and run a program in QEMU; return its output and instructions, or None if it does not end."""
     words = (*MACHINES[machine], *SECTIONS, HEADERS)
     program = firmware_images.build(
         Image("random", machine, folder, ("random.c",), words), way, made, options
     )
-    try:
-        return firmware_images.run(machine, program, plugin, DEADLINE_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
+    ran = firmware_images.run(machine, program, DEADLINE_SECONDS)
+    return None if ran.killed else (ran.output + ran.errors, ran.counters.get(INSTRUCTIONS, 0))
 
 
 def module(
-    folder: Path, made: Path, machine: str, way: str, plugin: Path, options: argparse.Namespace
+    folder: Path, made: Path, machine: str, way: str, options: argparse.Namespace
 ) -> tuple[bytes, int] | None:
     """Build and run a program in wasmtime, as image()."""
-    del machine, plugin
+    del machine
     source = Source("random", folder, ("random.c",), (HEADERS, "-w"))
     if way == "clang":
         linked = made / "linked.wasm"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,25 @@ def test_noise_is_called_a_gain_no_oftener_than_stated(spikes: float) -> None:
     verdicts = [compare_rounds(times(), times(), times(), 0.95).verdict for _ in range(1000)]
     wrong = sum(verdict != NO_DIFFERENCE for verdict in verdicts)
     assert wrong <= 50  # the interval alone would be wrong in 50
+
+
+def test_an_emulators_count_is_exact_after_one_run(tmp_path: Path) -> None:
+    slow, quick = files(tmp_path)
+    ran: list[str] = []
+
+    def count(path: Path, run: Run) -> float:
+        ran.append(f"{path.name} {run.name}")
+        return {"small": 2.0, "large": 6.0}[run.name] * (2 if path == slow else 1)
+
+    emulated = replace(TWO, emulator=("qemu",))
+    seen = compare_times(slow, quick, emulated, what="instructions", effort=QUICK, clock=count)
+    assert ran == ["slow small", "slow large", "quick small", "quick large"]
+    assert (seen.ratio, seen.low, seen.high, seen.noise) == pytest.approx((2, 2, 2, 1))
+    assert (seen.verdict, seen.repeats, seen.least, seen.median) == (FASTER, 1, (16, 8), (16, 8))
+    worse = compare_times(quick, slow, emulated, what="instructions", effort=QUICK, clock=count)
+    assert (worse.ratio, worse.verdict) == (pytest.approx(0.5), SLOWER)
+    same = compare_times(quick, quick, emulated, what="instructions", effort=QUICK, clock=count)
+    assert (same.ratio, same.verdict) == (1.0, NO_DIFFERENCE)
 
 
 def test_identical_objects_are_not_run() -> None:

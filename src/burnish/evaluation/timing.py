@@ -86,6 +86,16 @@ def compare_rounds(baseline: Times, same: Times, candidate: Times, confidence: f
     )
 
 
+def compare_counts(baseline: Times, candidate: Times, confidence: float) -> Comparison:
+    """Compare one round of exact measurements; the interval has no width."""
+    (log_ratio,) = _log_ratios(baseline, candidate)
+    ratio = math.exp(log_ratio)
+    counts = _least(baseline), _least(candidate)
+    return Comparison(
+        ratio, ratio, ratio, verdict_of(log_ratio, log_ratio, 0.0), confidence, 1, least=counts, median=counts
+    )
+
+
 def verdict_of(low: float, high: float, noise: float) -> str:
     """Return the verdict of an interval of log(ratio): no difference if it overlaps -noise to noise."""
     return FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
@@ -105,7 +115,7 @@ def compare_times(
     In each round, the baseline, its copy and the candidate run every input on one core, in random order. They
     then run again in the opposite order, so that drift cancels. The lesser of the two times counts, because
     disturbances only make runs longer. The copy's times show the remaining noise. An additional first round
-    is not counted.
+    is not counted. An emulator counts the same in each run, so each input runs once.
 
     Args:
         baseline: An executable.
@@ -120,11 +130,14 @@ def compare_times(
         Miscompiled: a run fails.
         MissingTool: the machine has no such counter.
     """
+    measure = clock or run_clock(workload, what)
+    if workload.emulator:
+        before, after = ([[measure(path, run) for run in workload.runs]] for path in (baseline, candidate))
+        return compare_counts(before, after, effort.confidence)
     rounds = max(effort.repeats, fewest(effort.confidence))
     rng = np.random.default_rng(effort.seed)
     sources = baseline, baseline, candidate
     times: tuple[list[list[float]], ...] = [], [], []  # [program][round][input]
-    measure = clock or run_clock(workload, what)
     for number in range(1 + rounds):
         row = time_round(sources, workload, measure, rng)
         for kept, values in zip(times, row.tolist(), strict=True):
@@ -201,11 +214,18 @@ def run_clock(workload: Workload, what: str = SECONDS) -> Clock:
     The function raises Miscompiled if a run crashes or does not end, and MissingTool if there is no such
     counter.
     """
-    limits = replace(PATIENT, cpu=quiet_core())
+    limits = PATIENT if workload.emulator else replace(PATIENT, cpu=quiet_core())
     counters = () if what == SECONDS else (what,)
 
     def measure(executable: Path, run: Run) -> float:
-        done = execute(executable, run, files=workload.files, limits=limits, counters=counters)
+        done = execute(
+            executable,
+            run,
+            files=workload.files,
+            limits=limits,
+            counters=counters,
+            emulator=workload.emulator,
+        )
         if done.killed or done.status < 0:
             raise Miscompiled(f"input {run.name!r}: {done.ending}")
         return done.cpu_seconds if what == SECONDS else done.counters[what]

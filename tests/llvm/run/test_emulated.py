@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from burnish.llvm.corpora.references import ModuleSource
 from burnish.llvm.modules.session import open_session
 from burnish.llvm.run import execute, link
 from burnish.llvm.run.check import differences, object_behaviour
-from burnish.llvm.run.emulated import BOARDS, emulated
-from burnish.llvm.run.running import RunLimits
+from burnish.llvm.run.emulated import BOARDS, OWN, counting, emulated, plugin_words
+from burnish.llvm.run.running import INSTRUCTIONS, RunLimits
+from burnish.llvm.toolchain import find_tool
 
+HOST = Path(__file__).with_name("plugin_host.c")
 SOURCE = """
 int printf(const char *, ...);
 int main(int count, char **words) {
@@ -105,6 +108,30 @@ def test_an_emulator_gets_the_program_and_its_words(tmp_path: Path) -> None:
     assert seen.output == f"{tmp_path / 'program'} one two".encode()
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_plugin_counts_by_both_versions_of_its_interface(version: int, tmp_path: Path) -> None:
+    host, count = tmp_path / "host", tmp_path / "count, of instructions"
+    options = f"-DVERSION={version} -rdynamic {HOST} -ldl -o".split()
+    subprocess.run([find_tool("clang"), *options, host], check=True)
+    plugin, file = plugin_words(str(count))[1].split(",count=")
+    subprocess.run([host, plugin, file.replace(",,", ",")], check=True)
+    assert count.read_text() == "15\n"
+
+
+def test_a_file_for_the_count_is_the_emulators_first_word() -> None:
+    file = Path("/tmp/count")
+    assert counting((*OWN, "arm"), file) == (*OWN, "--count=/tmp/count", "arm")
+    qemu, option, plugin = counting(["qemu-aarch64"], file)
+    assert (qemu, option) == ("qemu-aarch64", "-plugin")
+    assert plugin.endswith("_count_plugin.so,count=/tmp/count")
+
+
+def test_an_emulator_that_counts_nothing_is_told(tmp_path: Path) -> None:
+    emulator = ["/bin/sh", "-c", "echo -plugin: invalid option >&2; exit 1"]
+    with pytest.raises(MissingTool, match="counts no instructions: /bin/sh: -plugin: invalid option"):
+        execute(tmp_path / "program", Run("a"), counters=[INSTRUCTIONS], emulator=emulator)
+
+
 def test_a_linker_has_the_objects_the_output_and_the_words(tmp_path: Path) -> None:
     linker = ("/bin/sh", "-c", 'cat "$1" "$2" > "$4"; echo "$5" >> "$4"', "linker")
     workload = Workload((Run("a"),), (b"second ",), ("-lm",), linker=linker, emulator=("qemu",))
@@ -121,7 +148,7 @@ def test_another_machines_run_is_another_workload() -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_program_runs(name: str, tmp_path: Path) -> None:
-    """Its output is known, whatever the machine; its time is not measured."""
+    """Its output is known, whatever the machine; its instructions are counted, its time is not measured."""
     flags, tools = REAL[name]
     there = all(shutil.which(tool) for tool in tools) and Path(FILES.get(name, "/")).exists()
     if not there or (name == "wasm" and not pytest.importorskip("wasmtime")):
@@ -140,3 +167,9 @@ def test_a_program_runs(name: str, tmp_path: Path) -> None:
     assert not behaviour.differences(behaviour.run(session, seen), seen)
     with pytest.raises(NotMeasurable, match="runs in an emulator, where its time means nothing"):
         session.measure("seconds")
+    once = session.measure("instructions")
+    assert open_session(program).measure("instructions") > once, "no pass has run"
+    program = source.with_runs(program, ["a,b" * 100, ""], ["words.c"], flags)
+    more = open_session(program)
+    more.replay(["clang<Oz>"])
+    assert 297 < more.measure("instructions") - once < 297 * 20, "297 more letters"

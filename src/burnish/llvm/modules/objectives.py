@@ -97,7 +97,7 @@ _OBJECTIVES = (
     _measured(
         "instructions",
         "instructions",
-        "machine instructions that its runs execute in user code, counted by the hardware",
+        "machine instructions that its runs execute in user code, counted by the hardware or the emulator",
         needs_workload=True,
     ),
     _measured(

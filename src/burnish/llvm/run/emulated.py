@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from burnish.core.errors import InputError, MissingTool
 from burnish.llvm.targets import machine_of
@@ -79,6 +80,8 @@ BOARDS = {
     ),
 }
 WASI = "wasi"
+OWN = (sys.executable, "-m", "burnish.llvm.run.emulate")
+COUNT = "--count="  # a file, as a first word of OWN
 
 
 def emulated(arguments: Sequence[str]) -> Emulated | None:
@@ -95,12 +98,11 @@ def emulated(arguments: Sequence[str]) -> Emulated | None:
     if not triple or is_native(triple):
         return None
     machine = machine_of(triple)
-    own = (sys.executable, "-m", "burnish.llvm.run.emulate")
     if machine == "WebAssembly" and "wasi" in triple:
         if not importlib.util.find_spec("wasmtime"):
             raise MissingTool(f"programs for {triple} run in wasmtime; install it with: pip install wasmtime")
         roots = [word for word in arguments if word.startswith("--sysroot=")]
-        return Emulated((str(find_tool("burnish-cc")), f"--target={triple}", *roots), (*own, WASI))
+        return Emulated((str(find_tool("burnish-cc")), f"--target={triple}", *roots), (*OWN, WASI))
     flags = [word for word in arguments if word.startswith(_OF_MACHINE)]
     if "linux" in triple and machine in _LINUX:
         way = _LINUX[machine]
@@ -118,7 +120,23 @@ def emulated(arguments: Sequence[str]) -> Emulated | None:
     _tool(board.qemu[0], board.package, triple)
     package = "gcc-" + board.compiler.removesuffix("-gcc")
     linker = (_tool(board.compiler, package, triple), *flags, *PICOLIBC, board.memories)
-    return Emulated(linker, (*own, name))
+    return Emulated(linker, (*OWN, name))
+
+
+def counting(emulator: Sequence[str], file: Path) -> tuple[str, ...]:
+    """Return the command of an emulator that writes the number of executed instructions to a file."""
+    if tuple(emulator[: len(OWN)]) == OWN:
+        return (*OWN, f"{COUNT}{file}", *emulator[len(OWN) :])
+    return (*emulator, *plugin_words(str(file)))
+
+
+def plugin_words(file: str) -> tuple[str, str]:
+    """Return QEMU's option for the plugin that writes the number of executed instructions to a file."""
+    native = importlib.util.find_spec("burnish._native")  # not imported: it takes longer to load than QEMU
+    assert native and native.origin
+    plugin = str(Path(native.origin).with_name("_count_plugin.so"))  # native/count_plugin
+    plugin, file = (path.replace(",", ",,") for path in (plugin, file))  # as commas in QEMU's options
+    return "-plugin", f"{plugin},count={file}"
 
 
 def _abi(name: str, flags: Sequence[str]) -> str:

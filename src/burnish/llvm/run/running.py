@@ -19,15 +19,17 @@ from pathlib import Path
 from burnish import _native
 from burnish.core.errors import InputError, MissingTool, UnknownName
 from burnish.core.program import Run
+from burnish.llvm.run.emulated import counting
 from burnish.llvm.run.folder import temporary_folder
 
 GIB = 1 << 30
 MIB = 1 << 20
 
 # Linux perf events of programs that this thread starts; linux/perf_event.h: (type, config).
+INSTRUCTIONS = "instructions"
 COUNTERS = {
     "cycles": (0, 0),
-    "instructions": (0, 1),
+    INSTRUCTIONS: (0, 1),
     "task-clock": (1, 1),  # nanoseconds; counted by the kernel, so every machine has it
 }
 _READING = struct.Struct("QQQ")  # value, time enabled, time running
@@ -88,11 +90,12 @@ def execute(
 
     `files` are put into the program's folder: names, which may include folders, and contents. `environment`
     is the whole environment, as NAME=value. `counters` are names in COUNTERS to read. `emulator` is a command
-    that runs an executable for another machine; the limit on memory is not for it.
+    that runs an executable for another machine (burnish.llvm.run.emulated). It has no limit on memory, and
+    INSTRUCTIONS is its only counter.
 
     Raises:
         InputError: the executable cannot be started, or a file's name leads out of the folder.
-        MissingTool: the machine has no such counters.
+        MissingTool: the machine has no such counters, or the emulator counts nothing.
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
@@ -103,10 +106,14 @@ def execute(
             stack.callback(os.close, streams[-1])
         given, output, errors = streams
         _write(given, run.stdin)
-        counting: dict[str, int] = {}  # descriptors; they count user code, from exec on
-        for name in counters:
-            counting[name] = _open_counter(name)
-            stack.callback(os.close, counting[name])
+        readings: dict[str, int] = {}  # descriptors; they count user code, from exec on
+        count = None
+        if emulator and counters:
+            count = stack.enter_context(temporary_folder()) / "count"
+            emulator = counting(emulator, count)
+        for name in () if emulator else counters:
+            readings[name] = _open_counter(name)
+            stack.callback(os.close, readings[name])
         start = time.monotonic()
         path = str(executable.absolute())
         number = _native.spawn(
@@ -128,14 +135,22 @@ def execute(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(number, signal.SIGKILL)  # before wait4: until then the process keeps its number
             _, status, usage = os.wait4(number, 0)
+        written = [os.pread(item, limits.written_bytes, 0) for item in (output, errors)]
+        if count and not killed and os.WIFEXITED(status) and not count.is_file():
+            said = written[1].decode(errors="replace").strip().partition("\n")[0]
+            raise MissingTool(f"the emulator counts no instructions: {emulator[0]}: {said}")
         return Execution(
-            output=os.pread(output, limits.written_bytes, 0),
-            errors=os.pread(errors, limits.written_bytes, 0),
+            output=written[0],
+            errors=written[1],
             status=os.waitstatus_to_exitcode(status),
             killed=killed,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             wall_seconds=time.monotonic() - start,
-            counters={name: scaled(os.read(item, _READING.size)) for name, item in counting.items()},
+            counters=(
+                {INSTRUCTIONS: int(count.read_text())}
+                if count and count.is_file()
+                else {name: scaled(os.read(item, _READING.size)) for name, item in readings.items()}
+            ),
         )
 
 

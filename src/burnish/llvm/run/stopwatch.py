@@ -19,7 +19,7 @@ from burnish.llvm.run.check import differences, limits_after, run_all
 from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
-from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
+from burnish.llvm.run.running import INSTRUCTIONS, PATIENT, Execution, RunLimits, execute
 
 REPEATS = 3  # runs of each input; the least counts
 KEPT = 4096  # measurements kept in memory
@@ -47,11 +47,13 @@ class Stopwatch:
     def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
         """Return the sum over the inputs of the least of REPEATS measurements.
 
-        They are SECONDS of CPU time, in user code and in the kernel, or one of running.COUNTERS.
+        They are SECONDS of CPU time, in user code and in the kernel, or one of running.COUNTERS. An emulator
+        counts INSTRUCTIONS, always the same number, so each input runs once.
 
         Raises:
             Miscompiled: the program's end or output differs from the unoptimized program's.
             MissingTool: the machine has no such counter.
+            NotMeasurable: the program runs in an emulator, where time means nothing.
         """
         key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
         known = self._known.get(key)
@@ -75,22 +77,24 @@ class Stopwatch:
 
     def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
         """Return the cost, or a description of the program's wrong behaviour."""
-        if self.workload.emulator:
+        emulated = bool(self.workload.emulator)
+        if emulated and what != INSTRUCTIONS:
             raise NotMeasurable(
                 "the program is for another machine, and runs in an emulator, where its time means nothing; "
-                "choose an objective of size, such as loaded-bytes"
+                "choose the objective instructions, or one of size, such as loaded-bytes"
             )
         if self._right is None:
             with temporary_folder() as folder:
                 executable = link(self._reference, self.workload, folder / "program")
                 self._right = run_all(executable, self.workload, limits=PATIENT)
-        limits = replace(limits_after(self._right), cpu=quiet_core())
+        limits = replace(limits_after(self._right), cpu=None if emulated else quiet_core())
         counters = () if what == SECONDS else (what,)
-        with temporary_folder() as folder, measurement_lock():
+        alone = contextlib.nullcontext() if emulated else measurement_lock()
+        with temporary_folder() as folder, alone:
             executable = link(object_bytes, self.workload, folder / "program")
             self.objects_run += 1
             rounds = []
-            for _ in range(REPEATS):
+            for _ in range(1 if emulated else REPEATS):
                 rounds.append(self._round(executable, limits, counters))
                 if problems := differences(self.workload, rounds[-1], self._right):
                     break
@@ -102,7 +106,14 @@ class Stopwatch:
 
     def _round(self, executable: Path, limits: RunLimits, counters: Sequence[str]) -> tuple[Execution, ...]:
         return tuple(
-            execute(executable, run, files=self.workload.files, limits=limits, counters=counters)
+            execute(
+                executable,
+                run,
+                files=self.workload.files,
+                limits=limits,
+                counters=counters,
+                emulator=self.workload.emulator,
+            )
             for run in self.workload.runs
         )
 
