@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the longest expected run time, in units of clang's own
 STACK_LIMIT = 1.5  # the same for the stack of a call, on other machines: those without memory to spare
-VARIANTS_SHARE = 0.15  # of a budget, for the search of variants before a search of passes
+VARIANTS_SHARE = 0.5  # of a budget, for the search of variants before a search of passes
 LEFT_FOR_PASSES = 0.25  # of a budget in seconds, at least, for a search of passes after one of variants
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 

@@ -73,6 +73,14 @@ class CallCosts:
             frozenset(name for name, _, _, interprets in shown if interprets),
         )
 
+    def named(self, calls: Mapping[str, float]) -> dict[str, float]:
+        """Return the calls without those of functions that LLVM's machine outliner made."""
+        return {
+            callee: count
+            for callee, count in calls.items()
+            if callee not in self.bodies or callee in self.of_call
+        }
+
 
 def call_times(bodies: Mapping[str, Body]) -> dict[str, float]:
     """Return the expected instructions of a call of each function, with its callees in the module."""
@@ -94,21 +102,26 @@ def comparable(now: CallCosts, reference: CallCosts) -> dict[str, Body]:
     where two loops become one inside the other, code has four times the frequency. So a function that has the
     callees of its reference is expected to call them as often. If all calls are more frequent now, the own
     time is less by this factor, but not less than LLVM's frequencies say. So are calls of further callees.
+    Functions that LLVM's machine outliner made are other ones in other code, whatever their names.
     """
 
     def beside(name: str, body: Body) -> Body:
         before = reference.bodies.get(name)
-        if not before or not before.calls.keys() <= body.calls.keys():
+        if not before:
+            return body
+        calls_before, calls = reference.named(before.calls), now.named(body.calls)
+        if not calls_before.keys() <= calls.keys():
             return body
         # with the call of the function itself
-        growth = (1 + sum(body.calls[callee] for callee in before.calls)) / (1 + sum(before.calls.values()))
+        growth = (1 + sum(calls[callee] for callee in calls_before)) / (1 + sum(calls_before.values()))
         growth = max(1.0, growth)
         known = name in now.own and reference.own.get(name)
         by_llvm = before.own * now.own[name] / reference.own[name] if known else math.inf
         own = min(body.own, max(body.own / growth, by_llvm))
-        further = {callee: count / growth for callee, count in body.calls.items()}
-        is_equal = len(before.calls) == len(body.calls)
-        return Body(body.recursion, own, before.calls if is_equal else further)
+        as_often = {callee: count / growth for callee, count in body.calls.items()}
+        if len(calls_before) == len(calls):
+            as_often |= calls_before
+        return Body(body.recursion, own, as_often)
 
     return {name: beside(name, body) for name, body in now.bodies.items()}
 
