@@ -26,10 +26,10 @@ from burnish.cc.own_trials import Own
 from burnish.cc.prior_variants import Variants, variants_of
 from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
-from burnish.cc.short_search import ShortSearch, Tried, _Search
-from burnish.cc.variants import repeated, vary
+from burnish.cc.short_search import FunctionSearch, ShortSearch, Tried
+from burnish.cc.variants import repeated, vary, vary_further
 from burnish.core.session import Session
-from burnish.core.trace import Trace, split_entry
+from burnish.core.trace import Trace, of_sites, split_entry
 from burnish.llvm.targets import machine_of
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.actions import OUTLINE
@@ -116,14 +116,14 @@ def test_variants_in_other_processes_are_those_of_this_one(
     found = vary(*several)
     assert (found.trace, found.code, found.evaluations) == (here.trace, here.code, here.evaluations)
     # One trial that ends its process costs no more than itself.
-    tried = _Search.tried
+    tried = FunctionSearch.tried
 
-    def dies(search: _Search, trace: Trace, number: int) -> Tried:
+    def dies(search: FunctionSearch, trace: Trace, number: int) -> Tried:
         if number == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return tried(search, trace, number)
 
-    monkeypatch.setattr(_Search, "tried", dies)
+    monkeypatch.setattr(FunctionSearch, "tried", dies)
     without = vary(*several)
     assert (without.crashes, without.evaluations) == (1, here.evaluations - 1)
     assert start.own and without.code and loaded_bytes(without.code) < loaded_bytes(start.own)
@@ -133,7 +133,7 @@ def test_the_best_variant_may_be_another_processs(tmp_path: Path, monkeypatch: p
     """Its passes are repeated here, and its code is not generated again."""
     start, _ = start_of(DATA / "behave.c", tmp_path)
     request = asking(short("behave.c"), speed_limit=None)
-    monkeypatch.setattr(_Search, "join", lambda _: None)
+    monkeypatch.setattr(FunctionSearch, "join", lambda _: None)
     here = vary(start, request)
     asked: list[Decided] = []
     generate = Generations.generate
@@ -180,9 +180,11 @@ def test_a_short_budget_is_for_variants_alone() -> None:
     request = replace(request_of("a.c"), clock=CountedClock(100.0), spare_seconds=2.0)
     short_one = replace(request, until=110.0, short_code=True)
     assert short_one.for_variants().until == 112.0
-    assert replace(request, until=110.0).for_variants().until == pytest.approx(101.5)
-    assert replace(request, seconds=10.0).for_variants().until == pytest.approx(101.5)
-    assert replace(request, evaluations=30).for_variants().evaluations == 5
+    assert replace(request, until=110.0).for_variants().until == pytest.approx(105.0)
+    assert replace(request, seconds=10.0).for_variants().until == pytest.approx(105.0)
+    assert replace(request, evaluations=30).for_variants().evaluations == 15
+    assert replace(request, until=110.0).for_variations().until == pytest.approx(106.0)
+    assert replace(request, evaluations=15).for_variations().evaluations == 9
     assert request.begins_with_variants and not replace(request, code_share=0.0).begins_with_variants
     assert not replace(request, begin=("clang<Oz>",)).begins_with_variants
     for option in ("search", "policy", "inline_policy", "evict_policy"):
@@ -248,6 +250,23 @@ def test_other_machines_have_variants_of_their_own(tmp_path: Path, machine: tupl
     assert vary(start, short(source)) == found
     again = repeated(start, short(source), found.trace, checks=True)
     assert (again.trace, again.code) == (found.trace, found.code)
+
+
+@EACH_MACHINE
+def test_functions_are_varied_after_a_short_search(tmp_path: Path, machine: tuple[str, ...]) -> None:
+    """In as many evaluations as are allowed, never worse, always the same, and its trace can be repeated."""
+    source = source_for(machine)
+    start, _ = start_on(machine, source, tmp_path)
+    found = vary(start, short(source))
+    request = replace(short(source), evaluations=40)
+    further = vary_further(start, request, found.trace)
+    assert found.code and further.code and 1 < further.evaluations <= 40
+    assert loaded_bytes(further.code) <= loaded_bytes(found.code)
+    assert vary_further(start, request, found.trace) == further
+    again = repeated(start, short(source), further.trace, checks=True)
+    assert (again.trace, again.code) == (further.trace, further.code)
+    from_level = vary_further(start, replace(request, evaluations=80), ())
+    assert from_level.code and of_sites(from_level.trace)
 
 
 @EACH_MACHINE

@@ -76,7 +76,7 @@ class FileBudget:
             return CODE_SHARE if self.evaluations >= EVALUATIONS_WITH_CODE else 0.0
         multiple = self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3)
         if multiple >= MULTIPLE_WITH_CODE:
-            return max(CODE_SHARE, CODE_MULTIPLE / multiple)
+            return CODE_SHARE
         return SHORT_CODE_SHARE if self.is_short(clang_seconds) else 0.0
 
     def is_short(self, clang_seconds: float) -> bool:
@@ -96,10 +96,7 @@ class FileBudget:
 
 CODE_GENERATION = 0.4  # of clang's time: to make the better object after the search
 SPARE = 0.3  # of this, where the search makes the object: the rest is for the launcher and the memory
-# Code generation pays beside passes if there is time for four trials of every function and for the joined
-# result: three times clang's own time.
-CODE_SHARE = 0.3  # of longer budgets
-CODE_MULTIPLE = 3.2  # of clang's time, at least
+CODE_SHARE = 0.6  # of longer budgets, after variants and variations of functions; the rest is for passes
 MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets have a short search of code generation
 SHORT_CODE_SHARE = 0.15  # of these
 LEAST_MULTIPLE_WITH_CODE = 2.5  # for all that burnish does: shorter ones are for passes alone

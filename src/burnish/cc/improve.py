@@ -190,10 +190,11 @@ def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outco
     request = request.from_now()
     tried = request.begins_with_variants and trials.try_variants(request.for_variants())
     if rest := request.after_variants() if tried else request:
+        if tried and not request.remembered:
+            trials.try_variations(_after(trials, rest).for_variations())
         if tried and trials.best:
             rest = replace(rest, begin=split_code(trials.best.trace)[0])
-        if rest.evaluations is not None:
-            rest = replace(rest, evaluations=max(1, rest.evaluations - trials.evaluations))
+        rest = _after(trials, rest)
         passes, code = rest.divided()
         trials.try_passes(passes)
         if code:
@@ -203,3 +204,10 @@ def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outco
         return trials.compared(outcome, request.objective)
     except KeptReference as why:
         return replace(outcome, reason=str(why))
+
+
+def _after(trials: ObjectTrials, request: Request) -> Request:
+    """Return a request without the evaluations that trials have used."""
+    if request.evaluations is None:
+        return request
+    return replace(request, evaluations=max(1, request.evaluations - trials.evaluations))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the longest expected run time, in units of clang's own
 STACK_LIMIT = 1.5  # the same for the stack of a call, on other machines: those without memory to spare
-VARIANTS_SHARE = 0.5  # of a budget, for the search of variants before a search of passes
+VARIANTS_SHARE = 0.5  # of a budget, at most, for the search of variants before other searches
+VARIATIONS_SHARE = 0.6  # of the rest, for variations at each function
 LEFT_FOR_PASSES = 0.25  # of a budget in seconds, at least, for a search of passes after one of variants
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
@@ -137,6 +138,16 @@ class Request:
             return self
         used = self.seconds is None or self.seconds_left() < LEFT_FOR_PASSES * self.seconds
         return None if used else self
+
+    def for_variations(self) -> Request:
+        """Return the request of variations at each function after a short search."""
+        whole = self.from_now()
+        if whole.until is not None:
+            now = self.clock.now()
+            whole = replace(whole, until=now + VARIATIONS_SHARE * max(0.0, whole.until - now))
+        if whole.evaluations is not None:
+            whole = replace(whole, evaluations=math.ceil(VARIATIONS_SHARE * whole.evaluations))
+        return whole
 
     def seconds_left(self) -> float:
         """Return the seconds until the search ends, below 0 after that; infinity if time does not end it."""

@@ -79,7 +79,7 @@ def short_search(
         expected_seconds: Of the processor, for a trial; 0: not known before one has ended.
         everywhere: Decisions on the whole program with which all variants are tried, if they alone help.
     """
-    search = _Search(session, objective, everywhere)
+    search = FunctionSearch(session, objective, everywhere)
     trials = _Trials(search, seconds_left, least + len(remembered), expected_seconds)
     try:
         for tried in make(trials.begun((*remembered, *variants))):
@@ -115,7 +115,7 @@ class _Trials:
     """Trials that begin while there is time for them and for the joined object."""
 
     def __init__(
-        self, search: _Search, seconds_left: Callable[[], float], least: int, expected_seconds: float
+        self, search: FunctionSearch, seconds_left: Callable[[], float], least: int, expected_seconds: float
     ) -> None:
         self.search, self.seconds_left = search, seconds_left
         self.least, self.expected_seconds = least, expected_seconds
@@ -144,7 +144,7 @@ class _Trials:
             self.search.crashes += 1
 
 
-class _Search:
+class FunctionSearch:
     """The variants of all functions so far, and the best whole object."""
 
     def __init__(self, session: Session, objective: str, everywhere: Trace) -> None:
@@ -185,7 +185,7 @@ class _Search:
         state = self.session.fork()
         replay_legal(state, self._with_everywhere(trace))
         cost, code = state.measure(self.objective), code_of(state)
-        slow = {name for name in self.sites if not self._is_fast(name, code)}
+        slow = {name for name in self.sites if not self.is_fast(name, code)}
         saves, grows = (self._changes(limit, code, slow) for limit in (self.unlimited, "code-growth"))
         made = code.generation()
         return Tried(trace, number, cost, saves, grows, not slow, made.code, made.call_costs, state)
@@ -227,27 +227,39 @@ class _Search:
         joined again with less room. It may be too slow though no function is by itself: then the slow
         functions keep their own code, and nothing is outlined from those that kept it.
         """
-        room = self._room()
+        room = self.room()
         chosen = self._chosen(room)
-        joined = self._joined(chosen)
+        joined = self.joined(chosen)
         if joined and (above := joined.cost("code-growth") - self.largest) > 0:
             # what the functions' own bytes do not show, such as alignment, takes room, too
             room = min(room, self._growth(chosen)) - above * self._constant_bytes()
             chosen = self._chosen(room)
-            joined = self._joined(chosen)
-        if not joined or joined.cost("slowdown") <= self.slowest:
+            joined = self.joined(chosen)
+        if not joined or not (slow := self._slow(joined)):
             return
-        before, ratios = self.code.costs("slowdown"), joined.costs("slowdown")
-        slow = {name for name, ratio in ratios.items() if ratio > max(self.slowest, before.get(name, 1.0))}
         unchanged = slow.difference(chosen).intersection(self.sites)
         chosen = self._chosen(room, without=slow)  # those that are left out may have made room for others
         if apart := self._not_outlined():
             chosen |= dict.fromkeys(unchanged, apart)
-        self._joined(chosen)
+        self.joined(chosen)
 
-    def _room(self) -> float:
-        """Return the bytes by which code and read-only data may grow."""
-        return (self.largest - self.code.cost("code-growth")) * self._constant_bytes()
+    def _slow(self, joined: CodegenSession) -> set[str]:
+        """Return the functions that are too slow in an object; none if the object keeps the limit."""
+        if joined.cost("slowdown") <= self.slowest:
+            return set()
+        before, ratios = self.code.costs("slowdown"), joined.costs("slowdown")
+        return {name for name, ratio in ratios.items() if ratio > max(self.slowest, before.get(name, 1.0))}
+
+    def together(self, chosen: Mapping[str, Trace]) -> CodegenSession | None:
+        """Compile functions' traces in one object; if it is too slow, again without those of slow ones."""
+        joined = self.joined(chosen)
+        if joined and (slow := self._slow(joined)):
+            return self.joined({name: trace for name, trace in chosen.items() if name not in slow}) or joined
+        return joined
+
+    def room(self, code: CodegenSession | None = None) -> float:
+        """Return the bytes by which the code and read-only data of an object may grow."""
+        return (self.largest - (code or self.code).cost("code-growth")) * self._constant_bytes()
 
     def _growth(self, chosen: Mapping[str, Trace]) -> float:
         """Return the bytes by which the code and read-only data of functions grow by their variants."""
@@ -266,7 +278,8 @@ class _Search:
         ahead = self.session.stages[self.session.current :] if isinstance(self.session, StagedSession) else ()
         return tuple(stage.begin for stage in ahead)
 
-    def _joined(self, chosen: Mapping[str, Trace]) -> CodegenSession | None:
+    def joined(self, chosen: Mapping[str, Trace]) -> CodegenSession | None:
+        """Compile functions' traces in one object; None: there are none, or it was measured already."""
         if not chosen or (len(self.variants) == 1 and len(chosen) == len(self.sites)):
             return None  # measured already
         return self._measured(
@@ -301,7 +314,8 @@ class _Search:
             if number >= 0
         }
 
-    def _is_fast(self, name: str, code: CodegenSession) -> bool:
+    def is_fast(self, name: str, code: CodegenSession) -> bool:
+        """Return whether a function's code keeps the limit on its own time."""
         if math.isinf(self.slowest):
             return True
         before, after = self.code.generation().call_costs, code.generation().call_costs

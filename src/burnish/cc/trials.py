@@ -80,6 +80,18 @@ class Trials(ABC):
 
         return self._taken(lambda: self._searched(vary))
 
+    def try_variations(self, request: Request) -> None:
+        """Take the attempt of variations at each function, after the best one of a short search."""
+        start, forked = self._start(), request.forked()
+        trace = self.best.trace if self.best else ()
+
+        def vary() -> Attempt:
+            from burnish.cc import variants  # loads LLVM, so only in this process
+
+            return variants.vary_further(start, forked, trace)
+
+        self._taken(lambda: self._searched(vary))
+
     def try_passes(self, request: Request) -> None:
         """Search for passes with the optimizer, and take the attempt that it returns."""
         with self.trying():

@@ -21,6 +21,7 @@ from burnish.cc.repeating import BEGIN
 from burnish.cc.requests import Attempt, Emitted, KeptReference, LeftToClang, Request, Start
 from burnish.cc.searching import MOST, NOTHING, keep, objective_of
 from burnish.cc.short_search import Make, Trial, Tried, code_of, one_after_another, short_search
+from burnish.cc.variations import vary_functions
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, StagedSession
@@ -105,6 +106,32 @@ def vary(start: Start, request: Request) -> Attempt:
         keep(memory, trace, found.cost)
     bitcode = code.opened.module.bitcode()
     return Attempt(bitcode, trace, evaluations, calls, found.crashes, code=code.object_code())
+
+
+def vary_further(start: Start, request: Request, trace: Trace) -> Attempt:
+    """Return the best attempt of variations at each function after the trace of a short search.
+
+    Raises:
+        LeftToClang, KeptReference, BurnishError: see `vary`.
+    """
+    start = _with_level(start)
+    objective, first = objective_of(request), _opened(start, request)
+    level = _staged(first, start)
+    front = level.fork()
+    stock = _level_code(level, first.origin, start)
+    found = vary_functions(front, trace or tuple(level.trace), objective, request)
+    counts = found.evaluations, found.crashes
+    if found.cost >= level.measure(objective):
+        raise KeptReference("nothing smaller was found", *counts)
+    code = code_of(found.session)
+    return Attempt(
+        code.opened.module.bitcode(),
+        tuple(found.session.trace),
+        found.evaluations,
+        stock.call_costs,
+        found.crashes,
+        code=code.object_code(),
+    )
 
 
 def decisions_everywhere(module: _native.Module) -> Trace:
