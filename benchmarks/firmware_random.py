@@ -156,7 +156,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
             ratios = sorted(
                 row[way]["instructions"] / row["clang"]["instructions"]
                 for row in own
-                if way in row and row[way]["outcome"] == "same"
+                if way in row and row[way]["outcome"] == "same" and "clang" in row
             )
             if ratios:
                 mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))

@@ -265,7 +265,7 @@ def test_functions_are_varied_after_a_short_search(tmp_path: Path, machine: tupl
     assert vary_further(start, request, found.trace) == further
     again = repeated(start, short(source), further.trace, checks=True)
     assert (again.trace, again.code) == (further.trace, further.code)
-    from_level = vary_further(start, replace(request, evaluations=80), ())
+    from_level = vary_further(start, replace(request, evaluations=120), ())
     assert from_level.code and of_sites(from_level.trace)
 
 

@@ -29,6 +29,7 @@ only if it is smaller. Where burnish is known to make clang's object, too, clang
     wasm_link         a linked WebAssembly module after binaryen's passes
     variants          a short search for one object: variants of its functions
     short_search      variants of all functions at once, then the best variant of each function
+    variations        further passes and decisions, other ones at each function
     prior_variants    the variants to try first, by machine
     trials            passes first, then the machine code of the best module
     optimizer         burnish's search of passes, after a policy's answers to clang's inliner

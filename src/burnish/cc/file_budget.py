@@ -97,6 +97,7 @@ class FileBudget:
 CODE_GENERATION = 0.4  # of clang's time: to make the better object after the search
 SPARE = 0.3  # of this, where the search makes the object: the rest is for the launcher and the memory
 CODE_SHARE = 0.6  # of longer budgets, after variants and variations of functions; the rest is for passes
+STACK_CODE_SHARE = 0.3  # at most, for machines without registers: code generation has few decisions there
 MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets have a short search of code generation
 SHORT_CODE_SHARE = 0.15  # of these
 LEAST_MULTIPLE_WITH_CODE = 2.5  # for all that burnish does: shorter ones are for passes alone

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.cc.cold_trials import profiled_trials
+from burnish.cc.file_budget import STACK_CODE_SHARE
 from burnish.cc.foreign import ForeignTrials, in_gnus_place
 from burnish.cc.isolation import Guard, load
 from burnish.cc.jobs import ClangJob
@@ -190,8 +191,10 @@ def _searched(trials: ObjectTrials, request: Request, outcome: Outcome) -> Outco
     request = request.from_now()
     tried = request.begins_with_variants and trials.try_variants(request.for_variants())
     if rest := request.after_variants() if tried else request:
-        if tried and not request.remembered:
+        if trials.is_for_registers and tried and not request.remembered:
             trials.try_variations(_after(trials, rest).for_variations())
+        elif not trials.is_for_registers:
+            rest = replace(rest, code_share=min(rest.code_share, STACK_CODE_SHARE))
         if tried and trials.best:
             rest = replace(rest, begin=split_code(trials.best.trace)[0])
         rest = _after(trials, rest)

@@ -60,7 +60,7 @@ class _Functions:
         self.begun = tuple(text for text in begun if split_entry(text)[0] in search.sites)
         machine = machine_of(search.code.opened.module.triple)
         variants = variants_of(machine).of_functions
-        counts = Counter(chain.from_iterable({*split_code(variant)[0]} for variant in variants))
+        counts = Counter(chain.from_iterable(dict.fromkeys(split_code(variant)[0]) for variant in variants))
         self.gains = {text: OF_VARIANT * count for text, count in counts.items()}
         self.gains |= dict(prior_gains(machine).gains)
         self.actions = (*counts, *DECISIONS)

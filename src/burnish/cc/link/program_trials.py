@@ -13,7 +13,7 @@ from burnish.cc.lock import UNITS, locked_trace
 from burnish.cc.outcomes import USED_UP, Outcome, Sizes, level_of_passes
 from burnish.cc.processes import idle_processors
 from burnish.cc.repeating import split_code
-from burnish.cc.requests import DEFAULT_OBJECTIVE, VARIANTS_SHARE, Attempt, KeptReference, Request, Start
+from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request, Start
 from burnish.cc.trials import Trials
 from burnish.files import write_atomically
 
@@ -23,6 +23,7 @@ from burnish.files import write_atomically
 TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 0.5
 TRIALS_OF_VARIANTS = 8.0  # at least; variants come first, and are all that a short time is for
 CODE_SHARE = 0.5  # of the time of a search
+VARIANTS_SHARE = 0.15  # of that time, at least
 MOST_PROCESSES = 8  # of variants at the same time; each holds the program's module
 FEW_UNITS = 4  # with fewer, one unit takes as long as much of the program
 # A search ends after this many evaluations without a gain: see burnish.cc.improve.
@@ -104,7 +105,7 @@ class ProgramTrials(Trials):
         began = self.build.compiled.ended - sum(unit.spent_seconds for unit in merged.units)
         request = self.build.request(self.name, merged.level, merged.clang_seconds, began, budget)
         if self.build.options.searches_code and request.evaluations is None:
-            request = replace(request, code_share=max(CODE_SHARE, request.code_share), short_code=False)
+            request = replace(request, code_share=CODE_SHARE, short_code=False)
         return replace(
             request.from_now(),
             options=replace(request.options, inline_policy=None),
