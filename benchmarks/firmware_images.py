@@ -11,14 +11,16 @@ programs run in QEMU, and print by semihosting; each output is compared with tha
 counts instructions.
 
 Packages of Debian: gcc-arm-none-eabi, gcc-riscv64-unknown-elf, picolibc-arm-none-eabi,
-picolibc-riscv64-unknown-elf, qemu-system-arm, qemu-system-misc, gcc; sources by apt. --out, by default
-benchmarks/results/firmware_images, gets rows.jsonl, a row for each image and machine, and table.txt.
+picolibc-riscv64-unknown-elf, qemu-system-arm, qemu-system-misc, and for AArch64 gcc-aarch64-linux-gnu and
+qemu-user; sources by apt. --out, by default benchmarks/results/firmware_images, gets rows.jsonl, a row for
+each image and machine, and table.txt.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,7 +55,7 @@ EMULATORS = {
     "cortex-m4": (*OWN, "arm"),
     "cortex-m0plus": (*OWN, "arm"),
     "rv32imc": (*OWN, "riscv32"),
-    "aarch64": ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"),
+    "aarch64": (shutil.which("qemu-aarch64") or "", "-L", "/usr/aarch64-linux-gnu"),
 }
 
 
