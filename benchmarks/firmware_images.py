@@ -55,7 +55,7 @@ EMULATORS = {
     "cortex-m4": (*OWN, "arm"),
     "cortex-m0plus": (*OWN, "arm"),
     "rv32imc": (*OWN, "riscv32"),
-    "aarch64": (shutil.which("qemu-aarch64") or "", "-L", "/usr/aarch64-linux-gnu"),
+    "aarch64": (shutil.which("qemu-aarch64") or "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"),
 }
 
 

@@ -3,10 +3,10 @@
     python benchmarks/wasm_modules.py [--budget 2s] [--pass-budget 10s] [--modules PATTERN ...] [--jobs 2]
                                       [--wasm-opt COMMAND] [--sources FOLDER] [--out FOLDER]
 
-Each program is compiled by clang -Oz, and by `burnish optimize` with --budget for each file. wasm-ld links
-both. Each module is then optimized by wasm-opt -Oz of burnish's binaryen, by a newer wasm-opt, and
-by burnish's passes with --pass-budget. --wasm-opt names it: 'node FOLDER/bin/wasm-opt' of npm's
-package, for example. wasmtime runs all modules and counts instructions. Outputs are compared.
+Each program is compiled by clang -Oz, and by `burnish cc` with --budget for each file. wasm-ld links both.
+Each module is then optimized by wasm-opt -Oz of burnish's binaryen, by a newer wasm-opt, and by burnish's
+passes with --pass-budget. --wasm-opt names it: 'node FOLDER/bin/wasm-opt' of npm's package, for example.
+wasmtime runs all modules and counts instructions. Outputs are compared.
 
 Packages of Debian: wasi-libc, libclang-rt-14-dev-wasm32; sources by apt. --out, by default
 benchmarks/results/wasm_modules, gets rows.jsonl, a row for each program, and table.txt. Linked modules are in
@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--budget", default="2s", help="of burnish optimize, for each file")
+    parser.add_argument("--budget", default="2s", help="of burnish cc, for each file")
     parser.add_argument("--pass-budget", default="10s", help="of burnish optimize, for each module")
     parser.add_argument("--program-budget", default="20s", help="of each step of --whole-program")
     parser.add_argument("--modules", nargs="+", default=["*"], metavar="PATTERN")
@@ -159,8 +159,8 @@ def compiled(source: Source, compiler: str, made: Path, options: argparse.Namesp
         target = made / f"{compiler}-{source.files.index(file)}.o"
         words = [*TARGET, *source.flags]
         if compiler == "burnish":
-            command = [sys.executable, "-m", "burnish.cli", "optimize", file, "-o", str(target)]
-            command += ["--budget", options.budget, "--", *words]
+            own = ["--remember=none", "--budget", options.budget]
+            command = [str(find_tool("burnish-cc")), *own, *words, "-Oz", "-w", "-c", file, "-o", str(target)]
         else:
             command = [sys.executable, str(Path(__file__).resolve()), "--as-clang", file, str(target), *words]
         subprocess.run(command, cwd=source.folder, check=True, stdout=subprocess.DEVNULL)

@@ -166,7 +166,8 @@ nb::list calls_of(const WithLog &made) {
   nb::list list;
   for (const CallCost &each : made.calls)
     list.append(nb::make_tuple(decoded(each.name), each.recursion, each.own, decoded(each.calls), each.repeats,
-                               each.stack, each.interprets, each.outlined));
+                               each.stack, each.interprets, each.outlined, each.known, each.unknown, each.own_by_trips,
+                               decoded(each.calls_by_trips)));
   return list;
 }
 
@@ -200,7 +201,8 @@ void bind_codegen(nb::module_ &m) {
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
       .def_prop_ro(
           "calls", &calls_of,
-          nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool, bool]]"))
+          nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool, bool, "
+                  "int, int, float, list[tuple[str, float]]]]"))
       .def_prop_ro(
           "counted_times", [](const WithLog &made) { return decoded(made.counted_times); },
           nb::sig("def counted_times(self) -> list[tuple[str, float]]"))

@@ -7,6 +7,10 @@
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
@@ -14,8 +18,10 @@
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/TargetSchedule.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
 
 #include <algorithm>
 #include <utility>
@@ -45,26 +51,58 @@ namespace burnish {
 namespace {
 
 constexpr unsigned CASES = 8; // of an interpreter's switch, at least
-constexpr double TURNS = 4;   // iterations of a loop each time that it is entered
+constexpr double TURNS = 4;   // iterations of a loop each time that it is entered, if LLVM knows no number
 // LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. Lower probabilities have a
 // stated reason: __builtin_expect, cold functions, exceptions, paths to an abort, a profile.
 constexpr double RARE = 1.0 / 16;
 
-// Execution frequencies of blocks, by the static probabilities of branches, with equal iterations for all loops.
+// The iterations of the IR loops of a function for which LLVM knows a constant number: how often the header executes
+// each time that the loop is entered (ScalarEvolution::getSmallConstantTripCount).
+class Trips {
+public:
+  explicit Trips(Function &function) : dominators(function), loops(dominators) {
+    TargetLibraryInfoImpl libraries(function.getParent()->getTargetTriple());
+    TargetLibraryInfo library(libraries, &function);
+    AssumptionCache assumptions(function);
+    ScalarEvolution evolution(function, library, assumptions, dominators, loops);
+    for (const Loop *loop : loops.getLoopsInPreorder())
+      if (unsigned count = evolution.getSmallConstantTripCount(loop))
+        counts[loop] = count;
+  }
+
+  bool any() const { return !counts.empty(); }
+
+  const Loop *loop_of(const MachineBasicBlock &block) const {
+    const BasicBlock *written = block.getBasicBlock();
+    return written ? loops.getLoopFor(written) : nullptr;
+  }
+
+  unsigned of(const Loop *loop) const { return counts.lookup(loop); } // 0: not known
+
+private:
+  DominatorTree dominators;
+  LoopInfo loops;
+  DenseMap<const Loop *, unsigned> counts;
+};
+
+// Execution frequencies of blocks, by the static probabilities of branches, with equal iterations for all loops of
+// which LLVM does not know them.
 //
 // LLVM's own estimate (BlockFrequencyInfo) multiplies its least certain numbers. A loop with one more exit has 2
 // iterations in place of 32, and one after a dozen comparisons that may return is entered once in 4,096 calls. This is
 // wrong for bzip2's mainGtU, which makes most of the program's comparisons. A change of a loop's exits, or of the code
-// before the loop, would hide changes of the loop itself. So here a loop has TURNS iterations, and exits in its midst
-// do not reduce the frequency of its body. It is entered at least once each time that the function or the next outer
-// loop begins, or less often only by branches that are rare for a stated reason.
+// before the loop, would hide changes of the loop itself. So here a loop has TURNS iterations, or as many as LLVM knows
+// if `trips` are given, and exits in its midst do not reduce the frequency of its body. It is entered at least once
+// each time that the function or the next outer loop begins, or less often only by branches that are rare for a stated
+// reason.
 //
 // A loop is a set of blocks that reach each other. An interpreter's loop has many entries, because code generation
 // gives each operation its own computed goto to the next one: that goto ends an iteration.
 class Frequencies {
 public:
-  Frequencies(MachineFunction &function, const MachineBranchProbabilityInfo &branches)
-      : branches(branches), dominators(function) {
+  // Without `trips`, no number of iterations is known.
+  Frequencies(MachineFunction &function, const MachineBranchProbabilityInfo &branches, const Trips *trips = nullptr)
+      : branches(branches), dominators(function), trips(trips) {
     ReversePostOrderTraversal<MachineFunction *> order(&function);
     std::vector<Block> all(order.begin(), order.end());
     for (Block block : all)
@@ -73,7 +111,8 @@ public:
     run(all, all[0], 1, Cut::none);
   }
 
-  bool has_loops() const { return loops > 0; }
+  unsigned loop_count() const { return loops; }
+  unsigned known_loops() const { return known; }
   bool has_switch_in_loop() const { return switches; }
 
   // For each time that the function is entered.
@@ -92,8 +131,17 @@ private:
   DenseMap<Block, unsigned> place;  // in reverse post order
   DenseMap<Block, unsigned> around; // the number of the innermost loop that is being looked at; 0: the function
   DenseMap<Block, double> flows;
-  unsigned loops = 0;
+  const Trips *trips;
+  SmallVector<const Loop *> outer; // IR loops of the loops that are being looked at
+  unsigned loops = 0, known = 0;
   bool switches = false;
+
+  // Returns the iterations of the loop with a header, each time that it is entered.
+  double turns_of(const Loop *loop) {
+    unsigned count = loop && !is_contained(outer, loop) ? trips->of(loop) : 0;
+    known += count > 0;
+    return count ? count : TURNS;
+  }
 
   double taken(Block from, Block to) const {
     BranchProbability edge = branches.getEdgeProbability(from, to);
@@ -171,14 +219,17 @@ private:
         switches |= block->succ_size() >= CASES;
       }
       ++loops;
+      const Loop *loop = trips ? trips->loop_of(*first) : nullptr;
       if (has_one_way_in)
-        flows[first] = TURNS * std::max(entered, turns * reached(first, header));
+        flows[first] = turns_of(loop) * std::max(entered, turns * reached(first, header));
       bool has_gotos = llvm::any_of(part, [](Block block) { return is_computed_goto(*block); });
       Cut inside = has_one_way_in ? Cut::none : cut == Cut::none && has_gotos ? Cut::gotos : Cut::back;
       if (inside == Cut::gotos)
         for (Block block : part)
           flows[block] *= TURNS;
+      outer.push_back(loop);
       Flows ways = run(part, first, flows[first], inside);
+      outer.pop_back();
       for (Block block : part)
         around[block] = number;
       for (auto [to, times] : ways)
@@ -257,11 +308,18 @@ struct MachineTimes final : MachineFunctionPass {
   bool runOnMachineFunction(MachineFunction &function) override {
     const auto &branches = getAnalysis<MachineBranchProbabilityInfoWrapperPass>().getMBPI();
     Frequencies times(function, branches);
+    std::optional<Trips> trips;
+    if (times.loop_count())
+      trips.emplace(function.getFunction());
+    std::optional<Frequencies> by_trips;
+    if (trips && trips->any())
+      by_trips.emplace(function, branches, &*trips);
     TargetSchedModel model;
     model.init(&function.getSubtarget());
     MachineTime made;
     made.name = function.getName().str();
-    made.loops = times.has_loops();
+    made.known = by_trips ? by_trips->known_loops() : 0;
+    made.unknown = times.loop_count() - made.known;
     std::optional<Counted> counted;
     if (auto entries = function.getFunction().getEntryCount()) {
       made.entries = double(*entries);
@@ -274,6 +332,7 @@ struct MachineTimes final : MachineFunctionPass {
     SmallVector<size_t> by_register;
     for (const MachineBasicBlock &block : function) {
       double often = counted ? counted->of(block) : times.of(block), once = 0;
+      double with_trips = !counted && by_trips ? by_trips->of(block) : often;
       for (const MachineInstr &instruction : block) {
         if (instruction.isMetaInstruction())
           continue;
@@ -284,9 +343,10 @@ struct MachineTimes final : MachineFunctionPass {
         std::optional<StringRef> callee = called_by_name(instruction);
         if (!callee)
           by_register.push_back(made.calls.size());
-        made.calls.push_back({callee.value_or("").str(), often, instruction.isReturn()});
+        made.calls.push_back({callee.value_or("").str(), often, with_trips, instruction.isReturn()});
       }
       made.own += often * once;
+      made.by_trips += with_trips * once;
     }
     if (!by_register.empty())
       name_callees(function.getFunction(), made, by_register);
@@ -372,10 +432,10 @@ std::vector<std::pair<std::string, double>> counted_times(const std::vector<Mach
 
 namespace {
 
-std::vector<std::pair<std::string, double>> calls_of(const MachineTime &function) {
+std::vector<std::pair<std::string, double>> calls_of(const MachineTime &function, double MachineTime::Call::*often) {
   MapVector<StringRef, double> times;
   for (const auto &call : function.calls)
-    times[call.callee] += call.times;
+    times[call.callee] += call.*often;
   return {times.begin(), times.end()};
 }
 
@@ -404,7 +464,8 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
     uint64_t frames = 0, below = 0; // bytes of stack: of these functions, and below them on the deepest path
     for (Node *node : *component) {
       const MachineTime &function = functions[node->number];
-      repeats |= function.loops || llvm::any_of(node->next, [&](Node *one) { return repeating[one->number]; });
+      repeats |= function.known || function.unknown ||
+                 llvm::any_of(node->next, [&](Node *one) { return repeating[one->number]; });
       uint64_t deepest = function.frame;
       for (const auto &call : function.calls)
         if (auto callee = numbers.find(call.callee); callee != numbers.end()) // within a recursion: 0
@@ -416,8 +477,10 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
       const MachineTime &function = functions[node->number];
       repeating[node->number] = repeats;
       stacks[node->number] = frames + below;
-      found.push_back({function.name, recursion, function.own, calls_of(function), repeats, frames + below,
-                       function.interprets, function.outlined});
+      found.push_back({function.name, recursion, function.own, calls_of(function, &MachineTime::Call::times),
+                       function.known, function.unknown, function.by_trips,
+                       calls_of(function, &MachineTime::Call::by_trips), repeats, frames + below, function.interprets,
+                       function.outlined});
     }
   }
   return found;

@@ -1,6 +1,7 @@
 // The expected time of a call of each function and the stack that it takes, from its machine code, without running it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -18,14 +19,16 @@ struct MachineTime {
   struct Call {
     std::string callee; // "" if unknown
     double times;       // expected executions for a call of the function
+    double by_trips;    // the same, with the known iterations of loops
     bool last;          // a jump, after the function's frame is gone
   };
 
   std::string name;
-  double own = 0; // time of a call without its callees, in instructions
+  double own = 0;                  // time of a call without its callees, in instructions
+  double by_trips = 0;             // the same, with the known iterations of loops
+  unsigned known = 0, unknown = 0; // loops for which LLVM knows a constant number of iterations, and others
   std::vector<Call> calls;
-  uint64_t frame = 0; // bytes of stack, as -fstack-usage reports them; without what alloca adds
-  bool loops = false;
+  uint64_t frame = 0;            // bytes of stack, as -fstack-usage reports them; without what alloca adds
   bool interprets = false;       // a switch of many cases is in a loop
   bool outlined = false;         // by LLVM's machine outliner
   std::optional<double> entries; // executions of the function, by a profile
@@ -40,10 +43,13 @@ struct CallCost {
   unsigned recursion = 0;                            // functions that call each other have the same number
   double own = 0;                                    // instructions of a call, without its callees
   std::vector<std::pair<std::string, double>> calls; // of each callee, "" if unknown: expected executions for a call
-  bool repeats = false;                              // there is a loop or a recursion
-  uint64_t stack = 0;                                // bytes of the deepest path of calls; a recursion is taken once
-  bool interprets = false;                           // a switch of many cases is in a loop
-  bool outlined = false;                             // by LLVM's machine outliner
+  unsigned known = 0, unknown = 0;                   // loops with and without a known number of iterations
+  double own_by_trips = 0;                           // this and the next with the known iterations
+  std::vector<std::pair<std::string, double>> calls_by_trips;
+  bool repeats = false;    // there is a loop or a recursion
+  uint64_t stack = 0;      // bytes of the deepest path of calls; a recursion is taken once
+  bool interprets = false; // a switch of many cases is in a loop
+  bool outlined = false;   // by LLVM's machine outliner
 };
 
 // Returns the time of each function in all executions that a profile has counted, in instructions, with the time of

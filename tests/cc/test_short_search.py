@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from burnish.cc.repeating import BEGIN
-from burnish.cc.short_search import code_of, short_search
+from burnish.cc.short_search import FunctionSearch, code_of, short_search
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.modules.origin import can_compare_trips
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import OUTLINE
@@ -55,6 +56,33 @@ def test_limits_hold(session: CodegenSession) -> None:
         assert found.session.measure("code-growth") <= 1
         before, after = (one.generation().call_costs.own for one in (session, code_of(found.session)))
         assert all(after[name] <= slowdown * before[name] for name in session.sites())
+
+
+def test_functions_with_known_iterations_get_no_slower_by_them(session: CodegenSession) -> None:
+    found = code_of(short_search(session, GOAL, SETS, always).session).generation().call_costs
+    before = session.generation().call_costs
+    known = [name for name in session.sites() if can_compare_trips(name, found, before)]
+    assert len(known) > 1
+    assert all(found.own_by_trips(name) <= 1.05 * before.own_by_trips(name) for name in known)
+
+
+def test_a_joined_object_with_a_slow_function_is_not_the_best(
+    session: CodegenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions may be slower in one object than each was alone, though the program's limit holds."""
+    goal = "loaded-bytes while slowdown<=1.05"
+    chosen: dict[str, Trace] = {}
+    for site, action in map(split_entry, short_search(session, goal, SETS, always).session.trace):
+        chosen[site] = (*chosen.get(site, ()), action)
+    search = FunctionSearch(session, goal, ())
+    assert search.together(chosen) is not None
+    assert search.best is not session
+    slow = next(iter(chosen))
+    monkeypatch.setattr(FunctionSearch, "is_fast", lambda _, name, code: name != slow or code is session)
+    search = FunctionSearch(session, goal, ())
+    assert search.joined(chosen) is not None
+    assert search.best is session
+    assert search.cost == session.measure(goal)
 
 
 def test_what_is_slower_than_the_reference_already_gets_no_slower(

@@ -14,7 +14,7 @@ from burnish.cc.repeating import BEGIN, split_code
 from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.cc.trials import Trials
 from burnish.core.trace import Trace, of_sites
-from burnish.llvm.targets import machine_of
+from burnish.llvm.targets import REGISTERS, machine_of
 
 Symbol = tuple[str, bool, int]
 """A symbol that other objects may rely on: its name, whether it is weak, and its visibility."""
@@ -43,7 +43,7 @@ class ObjectTrials(Trials):
     @property
     def is_for_registers(self) -> bool:
         """True if the machine has registers: for WebAssembly, code generation has few decisions."""
-        return machine_of(self.job.value("-triple") or "") != "WebAssembly"
+        return machine_of(self.job.value("-triple") or "") in REGISTERS
 
     def finished(self, found: Attempt) -> Attempt:
         """See Trials."""

@@ -119,15 +119,10 @@ class Request:
 
     def for_variants(self) -> Request:
         """Return the request of a short search, which is all of a short budget, and a part of others."""
-        whole = self.from_now()
         if self.short_code:
+            whole = self.from_now()
             return whole if whole.until is None else replace(whole, until=whole.until + self.spare_seconds)
-        if whole.until is not None:
-            now = self.clock.now()
-            whole = replace(whole, until=now + VARIANTS_SHARE * max(0.0, whole.until - now))
-        if whole.evaluations is not None:
-            whole = replace(whole, evaluations=math.ceil(VARIANTS_SHARE * whole.evaluations))
-        return whole
+        return self._part(VARIANTS_SHARE)
 
     def after_variants(self) -> Request | None:
         """Return the request of the searches after a short one; None if that used most of a short budget.
@@ -141,13 +136,17 @@ class Request:
 
     def for_variations(self) -> Request:
         """Return the request of variations at each function after a short search."""
-        whole = self.from_now()
-        if whole.until is not None:
+        return self._part(VARIATIONS_SHARE)
+
+    def _part(self, share: float) -> Request:
+        """Return the request with a share of the time and of the evaluations that are left."""
+        part = self.from_now()
+        if part.until is not None:
             now = self.clock.now()
-            whole = replace(whole, until=now + VARIATIONS_SHARE * max(0.0, whole.until - now))
-        if whole.evaluations is not None:
-            whole = replace(whole, evaluations=math.ceil(VARIATIONS_SHARE * whole.evaluations))
-        return whole
+            part = replace(part, until=now + share * max(0.0, part.until - now))
+        if part.evaluations is not None:
+            part = replace(part, evaluations=math.ceil(share * part.evaluations))
+        return part
 
     def seconds_left(self) -> float:
         """Return the seconds until the search ends, below 0 after that; infinity if time does not end it."""

@@ -26,7 +26,7 @@ from burnish.core.session import Session
 from burnish.core.staged import StagedSession
 from burnish.core.trace import Trace, entries_by_stage, of_sites
 from burnish.core.walk import reached, replay_legal
-from burnish.llvm.modules.origin import CallCosts
+from burnish.llvm.modules.origin import CallCosts, can_compare_trips
 from burnish.search.choosing import cheapest_within
 from burnish.tasks.llvm_codegen.session import CodegenSession
 
@@ -167,10 +167,11 @@ class FunctionSearch:
     def _begin_with(self, everywhere: Trace) -> None:
         state = self.session.fork()
         replay_legal(state, (*self._begin(), *everywhere))
-        before = self.cost
-        code = self._measured(state)
-        if self.cost < before:
-            self.code, self.everywhere = code, everywhere
+        cost = state.measure(self.objective)
+        self.evaluations += 1
+        if cost < self.cost:
+            self.best, self.cost = state, cost
+            self.code, self.everywhere = code_of(state), everywhere
 
     def _with_everywhere(self, trace: Trace) -> Trace:
         """Return a variant's trace with these decisions where code generation begins."""
@@ -243,12 +244,16 @@ class FunctionSearch:
             chosen |= dict.fromkeys(unchanged, apart)
         self.joined(chosen)
 
-    def _slow(self, joined: CodegenSession) -> set[str]:
-        """Return the functions that are too slow in an object; none if the object keeps the limit."""
-        if joined.cost("slowdown") <= self.slowest:
+    def _slow(self, code: CodegenSession) -> set[str]:
+        """Return the functions that are too slow: by themselves; if the object is, with their callees."""
+        if math.isinf(self.slowest):
             return set()
-        before, ratios = self.code.costs("slowdown"), joined.costs("slowdown")
-        return {name for name, ratio in ratios.items() if ratio > max(self.slowest, before.get(name, 1.0))}
+        slow = {name for name in self.sites if not self.is_fast(name, code)}
+        if code.cost("slowdown") > self.slowest:
+            before, ratios = self.code.costs("slowdown"), code.costs("slowdown")
+            most = {name: max(self.slowest, before.get(name, 1.0)) for name in ratios}
+            slow |= {name for name, ratio in ratios.items() if ratio > most[name]}
+        return slow
 
     def together(self, chosen: Mapping[str, Trace]) -> CodegenSession | None:
         """Compile functions' traces in one object; if it is too slow, again without those of slow ones."""
@@ -289,11 +294,12 @@ class FunctionSearch:
         )
 
     def _measured(self, state: Session) -> CodegenSession:
-        cost = state.measure(self.objective)
+        """Compile; keep the state if it is the best one and no function is too slow."""
+        cost, code = state.measure(self.objective), code_of(state)
         self.evaluations += 1
-        if cost < self.cost:
+        if cost < self.cost and not self._slow(code):
             self.best, self.cost = state, cost
-        return code_of(state)
+        return code
 
     def _chosen(self, room: float, without: Container[str] = ()) -> dict[str, Trace]:
         """Return the best variant of each function that has one smaller than its code now.
@@ -324,6 +330,12 @@ class FunctionSearch:
         if before.counted and not before.counted.get(name):
             return True  # by the profile it is not executed
         # The whole program's trace may have made it slower than the reference's already.
-        own = before.own.get(name, 0.0)
-        reference = self.code.opened.reference_calls().own.get(name, own)
-        return after.own.get(name, 0.0) <= max(own, self.slowest * reference)
+        reference, own = self.code.opened.reference_calls(), before.own.get(name, 0.0)
+        if after.own.get(name, 0.0) > max(own, self.slowest * reference.own.get(name, own)):
+            return False
+        if not can_compare_trips(name, after, reference):
+            return True
+        most = self.slowest * reference.own_by_trips(name)
+        if can_compare_trips(name, before, reference):
+            most = max(most, before.own_by_trips(name))
+        return after.own_by_trips(name) <= most

@@ -31,12 +31,12 @@ from burnish.llvm.modules.debug_info import without_debug_info
 from burnish.llvm.modules.module import read_module
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
-from burnish.llvm.targets import machine_of
+from burnish.llvm.targets import REGISTERS, machine_of
 from burnish.search.memory import Memory
 from burnish.tasks.llvm_codegen import TASK as CODEGEN
 from burnish.tasks.llvm_codegen.actions import OUTLINE
 from burnish.tasks.llvm_codegen.generations import GeneratedCode, Generations
-from burnish.tasks.llvm_codegen.passes import REGISTERS, X86
+from burnish.tasks.llvm_codegen.passes import X86
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes_and_codegen import TASK
@@ -59,10 +59,8 @@ def vary(start: Start, request: Request) -> Attempt:
     """
     start = _with_level(start)
     objective, first = objective_of(request), _opened(start, request)
-    memory, remembered = None, []
-    if request.options.memory:
-        program = without_debug_info(first.origin.program)
-        memory = Memory(request.options.memory, TASK, program, objective)
+    memory, remembered = _memory(first, objective, request), []
+    if memory:
         traces, own = memory.look_up(first)[:MOST], first.origin.reference or ()
         remembered = [trace[len(own) :] for trace in traces if trace[: len(own)] == own]
     if request.remembered and not remembered:
@@ -123,15 +121,24 @@ def vary_further(start: Start, request: Request, trace: Trace) -> Attempt:
     counts = found.evaluations, found.crashes
     if found.cost >= level.measure(objective):
         raise KeptReference("nothing smaller was found", *counts)
-    code = code_of(found.session)
+    code, made = code_of(found.session), tuple(found.session.trace)
+    if memory := _memory(first, objective, request):
+        keep(memory, made, found.cost)
     return Attempt(
         code.opened.module.bitcode(),
-        tuple(found.session.trace),
+        made,
         found.evaluations,
         stock.call_costs,
         found.crashes,
         code=code.object_code(),
     )
+
+
+def _memory(first: ModuleSession, objective: str, request: Request) -> Memory | None:
+    """Return the memory of earlier results for the program, if the user asks for one."""
+    if request.options.memory is None:
+        return None
+    return Memory(request.options.memory, TASK, without_debug_info(first.origin.program), objective)
 
 
 def decisions_everywhere(module: _native.Module) -> Trace:

@@ -112,6 +112,7 @@ TARGETS = (
 )
 
 MACHINES = tuple(target.name for target in TARGETS)
+REGISTERS = frozenset(MACHINES) - {"WebAssembly"}  # machines whose code has registers
 _BEGINNINGS = {  # of triples
     **dict.fromkeys(("x86", "amd64", "i386", "i486", "i586", "i686"), "X86"),
     **dict.fromkeys(("aarch64", "arm64"), "AArch64"),

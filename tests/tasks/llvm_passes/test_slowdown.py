@@ -145,6 +145,69 @@ def test_outlined_functions_of_one_name_are_not_the_same() -> None:
     assert slowdowns(reference, reference) == {"leaf": 1, "f": 1}
 
 
+def with_trips(
+    name: str, loops: tuple[int, int], own: float, calls: dict[str, float], *others: tuple[str, Body]
+) -> CallCosts:
+    """Return costs of a function of 100 instructions, and of `own` with the known iterations of its loops.
+
+    `loops` are those with known iterations, and those without.
+    """
+    known, unknown = loops
+    by_trips = Body(9, own, calls, unknown, known) if known else None
+    body = Body(9, 100.0, dict.fromkeys(calls, 4.0), unknown, known, by_trips)
+    found = {**dict(others), name: body}
+    return replace(costs_of(call_times(found), name), own={name: 100.0}, bodies=found)
+
+
+def test_loops_turn_as_often_as_both_codes_say() -> None:
+    """Seen by 4 iterations of each loop, all of these are equal."""
+    leaf = ("leaf", Body(0, 10.0, {}))
+    reference = with_trips("f", (2, 1), 2000.0, {"leaf": 256.0}, leaf)
+    slower = with_trips("f", (2, 1), 2500.0, {"leaf": 256.0}, leaf)
+    assert slowdowns(slower, reference) == {"leaf": 1, "f": pytest.approx(1.25)}  # by itself
+    oftener = with_trips("f", (2, 1), 2000.0, {"leaf": 256.0, "other": 256.0}, leaf)
+    more = 256 * _native.UNKNOWN_CALLEE
+    assert slowdowns(oftener, reference)["f"] == pytest.approx(1 + more / (2000 + 256 * 10))
+    straight = {"leaf": leaf[1], "f": Body(9, 1500.0, {"leaf": 256.0}, unknown_loops=1)}
+    unrolled = replace(costs_of(call_times(straight), "f"), bodies=straight)
+    assert slowdowns(unrolled, reference)["f"] == pytest.approx((1500 + 256 * 10) / (2000 + 256 * 10))
+    unknown = with_trips("f", (1, 2), 900.0, {"leaf": 256.0}, leaf)
+    assert slowdowns(unknown, reference) == {"leaf": 1, "f": 1}
+    assert slowdowns(reference, unknown)["f"] == pytest.approx(2000 / 900)
+    fewer = with_trips("f", (2, 0), 2500.0, {"leaf": 256.0}, leaf)
+    assert slowdowns(fewer, reference)["f"] == pytest.approx(1.25)
+    without = with_trips("f", (0, 0), 0.0, {"leaf": 4.0}, leaf)
+    assert slowdowns(reference, without) == {"leaf": 1, "f": 1}
+    assert slowdowns(without, reference)["f"] == pytest.approx((100 + 256 * 10) / (2000 + 256 * 10))
+
+
+def test_a_function_may_have_lost_all_of_its_loops() -> None:
+    reference = with_trips("f", (1, 0), 400.0, {})
+    straight = with_trips("f", (0, 0), 0.0, {})
+    assert slowdowns(straight, reference) == {"f": pytest.approx(100 / 400)}
+    assert slowdowns(reference, straight) == {"f": pytest.approx(400 / 100)}
+
+
+def test_outlined_code_is_own_time_of_a_loop() -> None:
+    outlined = ("OUTLINED_FUNCTION_0", Body(0, 6.0, {}))
+    reference = with_trips("f", (1, 0), 3000.0, {})
+    now = with_trips("f", (1, 0), 1500.0, {outlined[0]: 300.0}, outlined)
+    now = replace(now, of_call={"f": now.of_call["f"]})
+    assert slowdowns(now, reference) == {"f": pytest.approx((1500 + 300 * 6) / 3000)}
+
+
+def test_known_iterations_are_those_of_the_source(tmp_path: Path) -> None:
+    bodies = open_baseline(compiled(tmp_path, LOOPS), "Oz").call_costs().bodies
+    ten, nested = (bodies[name].by_trips for name in ("ten", "nested"))
+    assert ten and nested
+    assert ten.calls["leaf"] == pytest.approx(10, abs=1)
+    assert nested.calls["leaf"] == pytest.approx(99 * 99, rel=0.03)
+    assert bodies["ten"].calls["leaf"] == 4
+    assert bodies["nested"].calls["leaf"] == 16
+    assert [(one.known_loops, one.unknown_loops) for one in (ten, nested)] == [(1, 0), (2, 0)]
+    assert all(bodies[name].by_trips is None for name in ("leaf", "once", "calls"))
+
+
 MACHINE = """
 int step(int), other(int);
 int run(const char *code, int x) {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
 from burnish.core.objective import Formula, Limit, Objective, parse_objective
-from burnish.llvm.modules.origin import call_times, comparable
+from burnish.llvm.modules.origin import call_times, can_compare_trips, comparable
 from burnish.llvm.run.stopwatch import REPEATS
 
 if TYPE_CHECKING:
@@ -209,7 +209,8 @@ def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceS
 def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
     """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos.
 
-    For a function with an interpreter's switch, its own time without callees counts if that has grown more.
+    For a function with an interpreter's switch, or with loops of known iterations, its own time without
+    callees counts if that has grown more.
     With a profile: the time of all counted executions of the module, if only this function were changed, over
     the reference's. A function that only the reference has, because it was inlined, saves all of its time.
     """
@@ -222,13 +223,17 @@ def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
         }
     if reference.counted:
         return {}  # nothing was executed
-    bodies = comparable(now, reference)
+    known = {name for name in now.bodies if can_compare_trips(name, now, reference)}
+    exact = {name for name in known if not reference.bodies[name].unknown_loops}
+    if known:
+        now, reference = now.with_trips(known), reference.with_trips(known)
+    bodies = comparable(now, reference, exact)
     times = call_times(bodies) or dict(now.of_call)
 
     def ratio(name: str) -> float:
         own = 0.0
-        if name in reference.interpreters and name in bodies and reference.bodies[name].own:
-            own = bodies[name].own / reference.bodies[name].own
+        if name in known or (name in reference.interpreters and name in bodies):
+            own = now.with_outlined(bodies[name]) / max(1.0, reference.with_outlined(reference.bodies[name]))
         return max(times[name] / reference.of_call[name], lost.get(name, 0.0), own)
 
     return {name: ratio(name) for name in now.of_call if reference.of_call.get(name)}

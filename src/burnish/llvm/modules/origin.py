@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -38,6 +38,11 @@ class Body(NamedTuple):
     recursion: int  # functions that call each other have the same number
     own: float  # expected instructions of a call
     calls: Mapping[str, float]  # of each callee, "" if unknown: expected executions for a call
+    unknown_loops: int = 0  # without a constant number of iterations that LLVM knows
+    known_loops: int = 0
+    by_trips: Body | None = (
+        None  # the same with the known iterations, where all loops had equal ones; None: none
+    )
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,19 @@ class CallCosts:
     def of(cls, made: _native.Generated) -> CallCosts:
         """Return the run times of generated code."""
         calls = made.calls
-        bodies = {name: Body(recursion, own, dict(callees)) for name, recursion, own, callees, *_ in calls}
+        bodies = {
+            name: Body(
+                recursion,
+                own,
+                dict(callees),
+                unknown,
+                known,
+                Body(recursion, own_by_trips, dict(by_trips), unknown, known) if known else None,
+            )
+            for name, recursion, own, callees, _, _, _, _, known, unknown, own_by_trips, by_trips in calls
+        }
         # Other code has other outlined functions of these names; their callers have their times and stacks.
-        shown = [(call[0], *call[4:7]) for call in calls if not call[-1]]
+        shown = [(call[0], *call[4:7]) for call in calls if not call[7]]
         times = call_times(bodies)
         return cls(
             {name: times[name] for name, *_ in shown},
@@ -72,6 +87,29 @@ class CallCosts:
             bodies,
             frozenset(name for name, _, _, interprets in shown if interprets),
         )
+
+    def with_outlined(self, body: Body) -> float:
+        """Return a body's own time with that of machine-outlined callees."""
+        named = self.named(body.calls)
+        outlined = {callee: count for callee, count in body.calls.items() if callee not in named}
+        return body.own + sum(count * self.bodies[callee].own for callee, count in outlined.items())
+
+    def own_by_trips(self, name: str) -> float:
+        """Return a function's own time with known iterations, and with that of machine-outlined callees."""
+        body = self.bodies[name]
+        return self.with_outlined(body.by_trips or body)
+
+    def with_trips(self, names: Container[str]) -> CallCosts:
+        """Return the costs with the known iterations of loops in some functions."""
+        bodies = {
+            name: (body.by_trips or body) if name in names else body for name, body in self.bodies.items()
+        }
+        before, times = call_times(self.bodies), call_times(bodies)
+        of_call = {
+            name: time * times[name] / before[name] if before.get(name) else time
+            for name, time in self.of_call.items()
+        }
+        return replace(self, of_call=of_call, bodies=bodies)
 
     def named(self, calls: Mapping[str, float]) -> dict[str, float]:
         """Return the calls without those of functions that LLVM's machine outliner made."""
@@ -87,27 +125,40 @@ def call_times(bodies: Mapping[str, Body]) -> dict[str, float]:
     times: dict[str, float] = {}
     for _, recursion in groupby(bodies.items(), lambda item: item[1].recursion):
         found = {}
-        for name, (_, own, calls) in recursion:
-            found[name] = own + sum(
-                count * times.get(callee, _native.UNKNOWN_CALLEE) for callee, count in calls.items()
+        for name, body in recursion:
+            found[name] = body.own + sum(
+                count * times.get(callee, _native.UNKNOWN_CALLEE) for callee, count in body.calls.items()
             )
         times |= found
     return times
 
 
-def comparable(now: CallCosts, reference: CallCosts) -> dict[str, Body]:
+def can_compare_trips(name: str, now: CallCosts, reference: CallCosts) -> bool:
+    """Return whether two codes of a function can be compared by the known iterations of its loops.
+
+    There must be no more loops without known iterations now. Otherwise code could look faster only because
+    LLVM does not know those of a loop any more, and a search would find it.
+    """
+    after, before = now.bodies.get(name), reference.bodies.get(name)
+    if not after or not before or not (after.known_loops or before.known_loops):
+        return False
+    return after.unknown_loops <= before.unknown_loops
+
+
+def comparable(now: CallCosts, reference: CallCosts, exact: Container[str]) -> dict[str, Body]:
     """Return the bodies with frequencies that can be compared with the reference's.
 
-    Frequencies of blocks are estimates. They change with the form of loops though the program does the same:
-    where two loops become one inside the other, code has four times the frequency. So a function that has the
-    callees of its reference is expected to call them as often. If all calls are more frequent now, the own
-    time is less by this factor, but not less than LLVM's frequencies say. So are calls of further callees.
+    Frequencies of blocks are estimates, except those of functions in `exact`: all their loops have known
+    iterations. Estimates change with the form of loops though the program does the same: where two loops
+    become one inside the other, code has four times the frequency. So a function that has the callees of its
+    reference is expected to call them as often. If all calls are more frequent now, the own time is less by
+    this factor, but not less than LLVM's frequencies say. So are calls of further callees.
     Functions that LLVM's machine outliner made are other ones in other code, whatever their names.
     """
 
     def beside(name: str, body: Body) -> Body:
         before = reference.bodies.get(name)
-        if not before:
+        if not before or name not in now.of_call or name in exact:
             return body
         calls_before, calls = reference.named(before.calls), now.named(body.calls)
         if not calls_before.keys() <= calls.keys():

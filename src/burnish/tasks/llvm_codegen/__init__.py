@@ -18,12 +18,11 @@ from burnish.llvm.modules.diagrams import DRAWINGS
 from burnish.llvm.modules.listing import ASSEMBLY, LISTING
 from burnish.llvm.modules.parts import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.llvm.modules.session import baselines
-from burnish.llvm.targets import MACHINES
+from burnish.llvm.targets import MACHINES, REGISTERS
 from burnish.tasks.llvm_codegen.actions import DESCRIPTIONS, EVICT, LIST_VERSION, OUTLINE
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import DECISIONS, OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
-from burnish.tasks.llvm_codegen.passes import REGISTERS
 from burnish.tasks.llvm_codegen.policy.scorer import load_scorer
 from burnish.tasks.llvm_codegen.prior_gains import prior_gains
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+from burnish.llvm.targets import REGISTERS
 from burnish.tasks.llvm_codegen.llvm_options import LLVM_OPTIONS
-from burnish.tasks.llvm_codegen.passes import PASSES, REGISTERS
+from burnish.tasks.llvm_codegen.passes import PASSES
 
 LIST_VERSION = 3
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.tasks.llvm_codegen.passes import AARCH64, ALL, ARM, REGISTERS, RISCV, X86
+from burnish.llvm.targets import REGISTERS
+from burnish.tasks.llvm_codegen.passes import AARCH64, ALL, ARM, RISCV, X86
 
 
 @dataclass(frozen=True)

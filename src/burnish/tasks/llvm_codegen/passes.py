@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.llvm.targets import MACHINES
+from burnish.llvm.targets import MACHINES, REGISTERS
 
 ALL = frozenset(MACHINES)
 X86, ARM, AARCH64, RISCV, WEBASSEMBLY = (frozenset({name}) for name in MACHINES)
-REGISTERS = ALL - WEBASSEMBLY  # machines whose code has registers
 
 
 @dataclass(frozen=True)
