@@ -1,6 +1,6 @@
 """Random programs for other machines: outputs and executed instructions by gcc, clang and burnish.
 
-    python benchmarks/firmware_random.py [--programs 200] [--first 0] [--budget "20 evaluations"] [--jobs 2]
+    python benchmarks/firmware_random.py [--programs 200] [--first 0] [--budget 2s] [--jobs 2]
                                          [--machines cortex-m4 rv32imc aarch64 wasm32] [--out FOLDER]
 
 csmith generates the programs, each with a sum over its variables as the output (Yang, Chen, Eide, Regehr:
@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument(
         "--machines", nargs="+", choices=[*EMULATORS, "wasm32"], default=["cortex-m4", "rv32imc"]
     )
-    parser.add_argument("--budget", default="20 evaluations", help="for each file, and for each program")
+    parser.add_argument("--budget", default="2s", help="for each file, and for each program")
     parser.add_argument("--first", type=int, default=0, help="seed of the first program")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware_random")
