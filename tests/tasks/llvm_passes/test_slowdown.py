@@ -188,6 +188,15 @@ def test_a_function_may_have_lost_all_of_its_loops() -> None:
     assert slowdowns(reference, straight) == {"f": pytest.approx(400 / 100)}
 
 
+def test_a_part_begins_as_slow_as_its_program_made_it() -> None:
+    """The reference of a part is the function's code there, which may have used up the limit."""
+    code = with_trips("f", (1, 0), 2000.0, {})
+    reference = replace(code, of_call={"f": code.of_call["f"] / 1.04}, divisor=1.04)
+    assert slowdowns(code, reference) == {"f": pytest.approx(1.04)}
+    slower = with_trips("f", (1, 0), 2060.0, {})
+    assert slowdowns(slower, reference) == {"f": pytest.approx(1.04 * 1.03)}
+
+
 def test_outlined_code_is_own_time_of_a_loop() -> None:
     outlined = ("OUTLINED_FUNCTION_0", Body(0, 6.0, {}))
     reference = with_trips("f", (1, 0), 3000.0, {})

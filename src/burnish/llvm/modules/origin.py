@@ -58,6 +58,7 @@ class CallCosts:
     counted: Mapping[str, float] = field(default_factory=dict)
     bodies: Mapping[str, Body] = field(default_factory=dict)  # machine-outlined ones, too; callees come first
     interpreters: frozenset[str] = frozenset()  # functions with a switch of many cases in a loop
+    divisor: float = 1.0  # of `of_call` and `counted`: see Origin.slowdown
 
     @classmethod
     def of(cls, made: _native.Generated) -> CallCosts:

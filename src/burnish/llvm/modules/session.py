@@ -260,7 +260,7 @@ class ModuleSession(Session):
             costs = self._reference().call_costs()
             times = {name: time / origin.slowdown for name, time in costs.of_call.items()}
             counted = {name: time / origin.slowdown for name, time in costs.counted.items()}
-            origin.reference_calls = replace(costs, of_call=times, counted=counted)
+            origin.reference_calls = replace(costs, of_call=times, counted=counted, divisor=origin.slowdown)
         return origin.reference_calls
 
     def reference_sizes(self) -> ReferenceSizes:
