@@ -25,7 +25,7 @@ BUDGETS: Mapping[str, int] = {
     "explorer": 3359,
     "files.py": 166,
     "learning": 9433,
-    "llvm": 10314,
+    "llvm": 10316,
     "loops.py": 7,
     "policies": 1743,
     "schedules.py": 23,
