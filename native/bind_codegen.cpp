@@ -162,19 +162,11 @@ auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &ll
   return matrix(std::move(all), eviction_slots);
 }
 
-nb::list calls_of(const WithLog &made) {
-  nb::list list;
-  for (const CallCost &each : made.calls)
-    list.append(nb::make_tuple(decoded(each.name), each.recursion, each.own, decoded(each.calls), each.repeats,
-                               each.stack, each.interprets, each.outlined, each.known, each.unknown, each.own_by_trips,
-                               decoded(each.calls_by_trips)));
-  return list;
-}
-
 } // namespace
 
 void bind_codegen(nb::module_ &m) {
   m.attr("UNKNOWN_CALLEE") = UNKNOWN_CALLEE;
+  m.attr("STACK_USAGE") = STACK_USAGE;
   nb::class_<BackEnd>(m, "BackEnd")
       .def(nb::init<>())
       .def(nb::init<const BackEnd &>())
@@ -187,10 +179,28 @@ void bind_codegen(nb::module_ &m) {
       .def_rw("address_significance", &BackEnd::address_significance)
       .def_rw("call_site_info", &BackEnd::call_site_info)
       .def_rw("debugger", &BackEnd::debugger)
-      .def_rw("assembly", &BackEnd::assembly);
+      .def_rw("assembly", &BackEnd::assembly)
+      .def_rw("stack_usage", &BackEnd::stack_usage);
   nb::class_<EvictionNetwork>(m, "EvictionNetwork")
       .def(nb::init<std::shared_ptr<const Network>>(), "network"_a)
       .def("scores", &scores_of, "rows"_a, "llvms"_a);
+  nb::class_<CallCost>(m, "CallCost")
+      .def_prop_ro("name", [](const CallCost &call) { return decoded(call.name); })
+      .def_ro("recursion", &CallCost::recursion)
+      .def_ro("own", &CallCost::own)
+      .def_prop_ro(
+          "calls", [](const CallCost &call) { return decoded(call.calls); },
+          nb::sig("def calls(self) -> list[tuple[str, float]]"))
+      .def_ro("known_loops", &CallCost::known_loops)
+      .def_ro("unknown_loops", &CallCost::unknown_loops)
+      .def_ro("own_by_trips", &CallCost::own_by_trips)
+      .def_prop_ro(
+          "calls_by_trips", [](const CallCost &call) { return decoded(call.calls_by_trips); },
+          nb::sig("def calls_by_trips(self) -> list[tuple[str, float]]"))
+      .def_ro("repeats", &CallCost::repeats)
+      .def_ro("stack", &CallCost::stack)
+      .def_ro("interprets", &CallCost::interprets)
+      .def_ro("outlined", &CallCost::outlined);
   nb::class_<WithLog>(m, "Generated")
       .def_prop_ro("object", [](const WithLog &made) { return nb::bytes(made.object.data(), made.object.size()); })
       .def_prop_ro(
@@ -199,10 +209,7 @@ void bind_codegen(nb::module_ &m) {
       .def_prop_ro(
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
-      .def_prop_ro(
-          "calls", &calls_of,
-          nb::sig("def calls(self) -> list[tuple[str, int, float, list[tuple[str, float]], bool, int, bool, bool, "
-                  "int, int, float, list[tuple[str, float]]]]"))
+      .def_prop_ro("calls", [](const WithLog &made) { return made.calls; })
       .def_prop_ro(
           "counted_times", [](const WithLog &made) { return decoded(made.counted_times); },
           nb::sig("def counted_times(self) -> list[tuple[str, float]]"))

@@ -1,16 +1,23 @@
 #include "codegen.h"
 
 #include "llvm_options.h"
+#include "objects.h"
+#include "unaligned.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <optional>
 #include <shared_mutex>
+#include <string>
 
 using namespace llvm;
 
@@ -56,6 +63,20 @@ TargetOptions target_options(const BackEnd &back_end, const Triple &triple) {
   return options;
 }
 
+std::string temporary_file() {
+  SmallString<128> path;
+  if (std::error_code error = sys::fs::createTemporaryFile("burnish", "su", path))
+    throw FatalError("cannot make a temporary file: " + error.message());
+  return path.str().str();
+}
+
+std::string content_of(const std::string &path) {
+  auto buffer = MemoryBuffer::getFile(path);
+  if (!buffer)
+    throw FatalError(path + ": " + buffer.getError().message());
+  return (*buffer)->getBuffer().str();
+}
+
 } // namespace
 
 std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook) {
@@ -63,19 +84,29 @@ std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHo
   if (!hook)
     together.lock();
   auto copy = module.clone(); // code generation changes the IR
-  auto target = copy->make_target(back_end.cpu, target_options(back_end, copy->ir().getTargetTriple()));
+  auto options = target_options(back_end, copy->ir().getTargetTriple());
+  std::optional<FileRemover> remover;
+  if (back_end.stack_usage && !back_end.assembly && copy->ir().getTargetTriple().isOSBinFormatELF()) {
+    remover.emplace(options.StackUsageFile = temporary_file());
+    copy->ir().setModuleIdentifier(""); // the beginning of lines without debug information
+  }
+  auto target = copy->make_target(back_end.cpu, options);
   target->setOptLevel(codegen_level(back_end.level));
+  split_unaligned(copy->ir(), *target);
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
-  legacy::PassManager passes;
-  passes.add(createTargetTransformInfoWrapperPass(target->getTargetIRAnalysis()));
-  passes.add(new TargetLibraryInfoWrapperPass(copy->ir().getTargetTriple()));
-  legacy::PassManagerBase &adding = hook ? hook->begin(copy->ir(), *target, passes) : passes;
-  CodeGenFileType kind = back_end.assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;
-  if (target->addPassesToEmitFile(adding, stream, nullptr, kind, /*DisableVerify=*/true))
-    throw FatalError(back_end.assembly ? "the target cannot emit assembly" : "the target cannot emit object files");
-  passes.run(copy->ir());
-  return std::string(bytes.data(), bytes.size());
+  {
+    legacy::PassManager passes;
+    passes.add(createTargetTransformInfoWrapperPass(target->getTargetIRAnalysis()));
+    passes.add(new TargetLibraryInfoWrapperPass(copy->ir().getTargetTriple()));
+    legacy::PassManagerBase &adding = hook ? hook->begin(copy->ir(), *target, passes) : passes;
+    CodeGenFileType kind = back_end.assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;
+    if (target->addPassesToEmitFile(adding, stream, nullptr, kind, /*DisableVerify=*/true))
+      throw FatalError(back_end.assembly ? "the target cannot emit assembly" : "the target cannot emit object files");
+    passes.run(copy->ir());
+  } // the passes' end closes the file of stack usage
+  std::string object(bytes.data(), bytes.size());
+  return remover ? with_section(object, STACK_USAGE, content_of(options.StackUsageFile)) : object;
 }
 
 } // namespace burnish

@@ -22,7 +22,11 @@ struct BackEnd {
   bool call_site_info = false;      // for debuggers, with debug information only
   std::string debugger;             // "gdb", "lldb", "sce", "dbx" or ""
   bool assembly = false;            // the same code as text, in the place of an object file
+  bool stack_usage = false;         // an ELF object gets a section with the lines of -fstack-usage: STACK_USAGE
 };
+
+// The name of that section. Its lines end with a function's name, its bytes of stack, and "static" or "dynamic".
+inline constexpr char STACK_USAGE[] = ".burnish.stack_usage";
 
 // An extension of a code generation.
 class CodegenHook {

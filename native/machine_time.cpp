@@ -318,8 +318,8 @@ struct MachineTimes final : MachineFunctionPass {
     model.init(&function.getSubtarget());
     MachineTime made;
     made.name = function.getName().str();
-    made.known = by_trips ? by_trips->known_loops() : 0;
-    made.unknown = times.loop_count() - made.known;
+    made.known_loops = by_trips ? by_trips->known_loops() : 0;
+    made.unknown_loops = times.loop_count() - made.known_loops;
     std::optional<Counted> counted;
     if (auto entries = function.getFunction().getEntryCount()) {
       made.entries = double(*entries);
@@ -464,7 +464,7 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
     uint64_t frames = 0, below = 0; // bytes of stack: of these functions, and below them on the deepest path
     for (Node *node : *component) {
       const MachineTime &function = functions[node->number];
-      repeats |= function.known || function.unknown ||
+      repeats |= function.known_loops || function.unknown_loops ||
                  llvm::any_of(node->next, [&](Node *one) { return repeating[one->number]; });
       uint64_t deepest = function.frame;
       for (const auto &call : function.calls)
@@ -478,7 +478,7 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
       repeating[node->number] = repeats;
       stacks[node->number] = frames + below;
       found.push_back({function.name, recursion, function.own, calls_of(function, &MachineTime::Call::times),
-                       function.known, function.unknown, function.by_trips,
+                       function.known_loops, function.unknown_loops, function.by_trips,
                        calls_of(function, &MachineTime::Call::by_trips), repeats, frames + below, function.interprets,
                        function.outlined});
     }

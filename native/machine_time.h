@@ -26,7 +26,7 @@ struct MachineTime {
   std::string name;
   double own = 0;                  // time of a call without its callees, in instructions
   double by_trips = 0;             // the same, with the known iterations of loops
-  unsigned known = 0, unknown = 0; // loops for which LLVM knows a constant number of iterations, and others
+  unsigned known_loops = 0, unknown_loops = 0; // with and without a constant number of iterations that LLVM knows
   std::vector<Call> calls;
   uint64_t frame = 0;            // bytes of stack, as -fstack-usage reports them; without what alloca adds
   bool interprets = false;       // a switch of many cases is in a loop
@@ -43,7 +43,7 @@ struct CallCost {
   unsigned recursion = 0;                            // functions that call each other have the same number
   double own = 0;                                    // instructions of a call, without its callees
   std::vector<std::pair<std::string, double>> calls; // of each callee, "" if unknown: expected executions for a call
-  unsigned known = 0, unknown = 0;                   // loops with and without a known number of iterations
+  unsigned known_loops = 0, unknown_loops = 0;       // with and without a known number of iterations
   double own_by_trips = 0;                           // this and the next with the known iterations
   std::vector<std::pair<std::string, double>> calls_by_trips;
   bool repeats = false;    // there is a loop or a recursion

@@ -8,6 +8,7 @@
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -187,7 +188,7 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
   if (!made || (!chip.empty() && !made->getMCSubtargetInfo().isCPUStringValid(chip)))
     throw PipelineError("unknown CPU '" + chip + "' for " + triple.str());
   auto unwinds = [](const Function &function) {
-    return function.needsUnwindTableEntry() || function.hasPersonalityFn();
+    return !function.isDeclaration() && (function.needsUnwindTableEntry() || function.hasPersonalityFn());
   };
   if (is_gnu && made->getMCAsmInfo().getExceptionHandlingType() == ExceptionHandling::ARM && none_of(*ir_, unwinds))
     const_cast<MCAsmInfo &>(made->getMCAsmInfo()).setExceptionsType(ExceptionHandling::None); // no .ARM.exidx
@@ -207,6 +208,11 @@ void initialize_target() {
   LLVMInitialize##NAME##AsmParser();
     BURNISH_EACH_TARGET
 #undef EACH
+    // Inline assembly as with -Wa,-mimplicit-it=always, which U-Boot and Linux give. It takes all that the default
+    // takes.
+    auto implicit = cl::getRegisteredOptions().find("arm-implicit-it");
+    if (implicit != cl::getRegisteredOptions().end())
+      implicit->second->addOccurrence(0, "arm-implicit-it", "always");
   });
 }
 

@@ -170,6 +170,31 @@ def test_loops_of_a_memory_function_do_not_call_it() -> None:
     assert {"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"} <= set(words)
 
 
+def test_what_boot_loaders_say_on_arm_has_another_name_in_clang() -> None:
+    """U-Boot gives these options for every file."""
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text()
+    more = "-mword-relocations -mgeneral-regs-only -mabi=aapcs-linux -Wa,-mimplicit-it=always"
+    words = told(GnuCompiler.parse(text.replace("-fno-ipa-sra", more)), find_tool("clang"))
+    assert {"-mno-movt", "-mfpu=none", "-mabi=aapcs-linux"} <= set(words)
+    assert "-fshort-enums" not in words  # of this ABI
+    assert not {"-mword-relocations", "-mgeneral-regs-only", "-Wa,-mimplicit-it=always"} & set(words)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "given", "expected"),
+    [
+        ("riscv64-unknown-elf-gcc", "-ffixed-gp -ffixed-s3", {"-ffixed-x3", "-ffixed-x19"}),
+        ("arm-none-eabi-gcc", "-ffixed-r9", {"-ffixed-r9"}),
+    ],
+)
+def test_registers_that_are_not_used_have_their_names_in_clang(
+    compiler: str, given: str, expected: set[str]
+) -> None:
+    text = (SAID / f"{compiler}.txt").read_text().replace(" -quiet", f" -quiet {given}")
+    words = told(GnuCompiler.parse(text), find_tool("clang"))
+    assert {word for word in words if word.startswith("-ffixed-")} == expected
+
+
 def test_a_compiler_for_64_bits_is_asked_for_32() -> None:
     words = told(said("riscv64-unknown-elf-gcc"), find_tool("clang"))
     assert words[0] == "--target=riscv32-unknown-elf"
@@ -196,6 +221,99 @@ def test_a_smaller_object_takes_the_compilers_place(project: Project) -> None:
     assert sections[".note.GNU-stack"] == 1 and not any(".ARM.exidx" in name for name in sections)
     first, *_ = (project.folder / "commands").read_text().splitlines()
     assert first == "-mcpu=cortex-m4 -mthumb -Os -DSTEP=5 -c item.c -o item.o"  # as the user gave it
+
+
+def test_conditional_inline_assembly_needs_no_it(project: Project) -> None:
+    """GNU as with -mimplicit-it=always writes the instruction IT before; so does LLVM."""
+    source = (
+        SOURCE
+        + 'int least(int a, int b) { __asm__("cmp %0, %1\\n movgt %0, %1" : "+r"(a) : "r"(b)); return a; }\n'
+    )
+    project.theirs("O0", source=source)
+    (project.folder / "item.c").write_text(source)
+    row = project.compile("-Wa,-mimplicit-it=always")
+    assert row["action"] == "optimized", row["reason"]
+    sections = _native.elf_sections((project.folder / "item.o").read_bytes())
+    least = next(section.content for section in sections if section.name == ".text.least")
+    assert b"\xc8\xbf" in least  # it gt
+
+
+def test_no_unwind_tables_beside_functions_that_may_throw(project: Project) -> None:
+    """A declaration without `nounwind`, as those of built-in functions are, throws nothing by itself."""
+    copy = "void *memcpy(void *, const void *, unsigned);\nvoid copy(char *to) { memcpy(to, to + 90, 80); }\n"
+    source = copy + SOURCE
+    project.theirs("O0", "-ffreestanding", source=source)
+    (project.folder / "item.c").write_text(source)
+    row = project.compile("-ffreestanding")
+    assert row["action"] == "optimized", row["reason"]
+    sections = _native.elf_sections((project.folder / "item.o").read_bytes())
+    assert not any(".ARM.exidx" in section.name for section in sections)
+
+
+def test_a_program_with_its_own_library_for_compilers_needs_no_more_of_it(project: Project) -> None:
+    """A boot loader lacks __aeabi_uread4, which LLVM calls with minsize, and perhaps __aeabi_uidiv."""
+    packed = "struct packed { char a; unsigned b; long long c; } __attribute__((packed));\n"
+    read = "long long read(struct packed *p) { p->b += 3; p->c = p->b; return p[1].c + p[2].b; }\n"
+    divide = "unsigned tenth(unsigned x) { return x / 10; }\n"
+    flags = ("-ffreestanding", "-mno-unaligned-access")
+    for source, expected in ((packed + read + SOURCE, "optimized"), (divide + SOURCE, "kept")):
+        project.theirs(
+            "O0",
+            "-mcpu=cortex-m0plus",
+            *flags,
+            source=source.replace(divide, "unsigned tenth(unsigned x) { return x; }"),
+        )
+        (project.folder / "item.c").write_text(source)
+        text = (SAID / "arm-none-eabi-gcc.txt").read_text().replace("-mcpu=cortex-m4", "-mcpu=cortex-m0plus")
+        (project.folder / "said.txt").write_text(text.replace(" -fno-ipa-sra", f" {' '.join(flags)}"))
+        script = project.folder / "tools" / "arm-none-eabi-gcc"
+        script.write_text(
+            script.read_text().replace(f"{SAID}/arm-none-eabi-gcc.txt", f"{project.folder}/said.txt")
+        )
+        row = project.compile(*flags)
+        assert row["action"] == expected, row["reason"]
+        if expected == "kept":
+            assert row["reason"] == "clang's code calls '__aeabi_uidiv', which the compiler's does not"
+        symbols = _native.elf_symbols((project.folder / "item.o").read_bytes())
+        assert not [symbol.name for symbol in symbols if symbol.name and not symbol.is_defined]
+
+
+def test_a_local_variable_in_a_named_register_is_left_to_the_compiler(project: Project) -> None:
+    """For GCC it is the register; for clang it has no value. U-Boot's global data are one on RISC-V."""
+    source = SOURCE + 'int base(void) { register int *data __asm__("r9"); return data[3]; }\n'
+    theirs = project.theirs("O0", source=source)
+    (project.folder / "item.c").write_text(source)
+    row = project.compile()
+    assert row["action"] == "kept" and "variable 'data' is uninitialized" in row["reason"]
+    assert (project.folder / "item.o").read_bytes() == theirs
+
+
+def test_the_file_of_stack_usage_describes_the_smaller_object(project: Project) -> None:
+    project.theirs("O0")
+    script = project.folder / "tools" / "arm-none-eabi-gcc"
+    theirs = (
+        "item.c:3:12:apply\t4000\tstatic\nitem.c:13:5:once\t4008\tstatic\nitem.c:14:5:twice\t4016\tstatic\n"
+    )
+    (project.folder / "theirs.su").write_text(theirs)
+    text = script.read_text().replace(
+        'theirs.o "$last" ;;', f'theirs.o "$last"; cp {project.folder}/theirs.su item.su ;;'
+    )
+    script.write_text(text)
+    said = SAID / "arm-none-eabi-gcc.txt"
+    (project.folder / "said.txt").write_text(said.read_text().replace("-fno-ipa-sra", "-fstack-usage"))
+    script.write_text(text.replace(str(said), f"{project.folder}/said.txt"))
+    command = ("arm-none-eabi-gcc", *MACHINE, "-Os", "-DSTEP=5", "-c", "item.c", "-o", "item.o")
+    found = []
+    for recalled in (False, True):  # the second build takes the object of the first one
+        done = project.run("--budget", "8x", "--remember", str(project.folder / "memory"), *command)
+        row = project.records()[-1]
+        assert (done.returncode, row["action"], row["recalled"]) == (0, "optimized", recalled), row["reason"]
+        found.append((project.folder / "item.su").read_text())
+    assert found[0] == found[1]
+    lines = [line.split("\t") for line in found[0].splitlines()]
+    usage = {function: (int(size), kind) for function, size, kind in lines}
+    assert {"item.c:13:5:once", "item.c:14:5:twice", "item.c:15:crc"} <= set(usage)
+    assert all(size < 100 and kind == "static" for size, kind in usage.values())
 
 
 def test_a_stack_note_is_written_only_where_the_compiler_writes_one(project: Project) -> None:

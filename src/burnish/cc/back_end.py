@@ -6,6 +6,7 @@ This module imports little, because a process for one code generation imports it
 from __future__ import annotations
 
 from burnish import _native
+from burnish.cc import stack_usage
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import level_of_passes
 from burnish.cc.profiles import without_profile
@@ -35,6 +36,7 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
     back_end.unique_section_names = "-fno-unique-section-names" not in given
     back_end.zeros_in_bss = "-fno-zero-initialized-in-bss" not in given
     back_end.address_significance = "-faddrsig" in given
+    back_end.stack_usage = stack_usage.OPTION in given
 
     def last(option: str) -> str:
         found = [word.removeprefix(option) for word in job.command if word.startswith(option)]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.cc import processes
+from burnish.cc import processes, stack_usage
 from burnish.cc.command_key import Key
 from burnish.cc.improve import improve_own
 from burnish.cc.isolation import LONGEST_SECONDS, Guard
@@ -128,7 +128,8 @@ class CrossCommand:
         """
         start = PROCESSORS.now()
         front = folder / "front.bc"
-        as_is = refused_option(job) or ("-O0: passes are not run" if job.level == "O0" else None)
+        options = stack_usage.without_option(job)
+        as_is = refused_option(options) or ("-O0: passes are not run" if job.level == "O0" else None)
         first = job.clang_bitcode(front) if as_is else job.front_end(front)
         own_rule = job.value("-dependency-file")
         if not own_rule:
@@ -148,12 +149,15 @@ class CrossCommand:
         ended = PROCESSORS.now()
         if isinstance(made, bytes):
             return 0
+        stack_usage.write(job, made.code)
         if why:
             return passed_through(job, why, job.output_path)
         build = self._build(job, ended - start, ended, folder)
         outcome = improve_own(build, job, Own(before, after, made), folder)
         if outcome.better:
-            _write(job, outcome.better.read_bytes())
+            better = outcome.better.read_bytes()
+            stack_usage.write(job, better)
+            _write(job, better)
         return outcome
 
     def _build(self, job: ClangJob, seconds: float, ended: float, folder: Path) -> Build:

@@ -12,6 +12,12 @@ from burnish.cc.requests import Attempt, KeptReference
 OF_COMPILERS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
 """Functions that a compiler may call for what the source writes otherwise; every C library has them."""
 
+# Of the functions of a compiler's library, those that are never there without each other.
+_FAMILIES = (
+    frozenset({"__aeabi_idiv", "__aeabi_uidiv", "__aeabi_idivmod", "__aeabi_uidivmod"}),
+    frozenset({"__aeabi_llsl", "__aeabi_llsr", "__aeabi_lasr"}),
+)
+
 _STACK = b".note.GNU-stack"  # a linker that finds it in one object misses it in the others
 _RESERVED = "__"  # begins the names of libgcc's functions
 
@@ -54,7 +60,15 @@ class ForeignTrials(BackEndTrials):
 
     def new_calls(self) -> list[str]:
         """Return the functions that the last attempt's code calls, and the reference's does not."""
-        return _new_calls(self.reference.read_bytes(), self.code) if self.best else []
+        if not self.best:
+            return []
+        new = _new_calls(self.reference.read_bytes(), self.code)
+        return [name for name in new if not name.startswith(_RESERVED) or self._is_freestanding]
+
+    @property
+    def _is_freestanding(self) -> bool:
+        """True if the program may have its own library for compilers: a boot loader, or a kernel."""
+        return "-ffreestanding" in self.job.command
 
     def compared(self, outcome: Outcome, objective: str) -> Outcome:
         """See ObjectTrials; the two objects must also fit into the same program."""
@@ -137,9 +151,10 @@ def check_abi(reference: bytes, better: bytes) -> None:
 
 
 def _new_calls(reference: bytes, better: bytes) -> list[str]:
-    """Return the undefined symbols that the reference does not have, but for OF_COMPILERS and libgcc."""
+    """Return the undefined symbols that the reference does not have, but for OF_COMPILERS."""
     from burnish import _native
 
     known = {symbol.name for symbol in _native.elf_symbols(reference)} | OF_COMPILERS
+    known.update(*(family for family in _FAMILIES if family & known))
     called = {symbol.name for symbol in _native.elf_symbols(better) if not symbol.is_defined} - known
-    return sorted(name for name in called if not name.startswith(_RESERVED))
+    return sorted(called)

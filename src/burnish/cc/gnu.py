@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.cc.jobs import ClangJob, ClangJobs, parse_plan
+from burnish.cc.jobs import NO_WARNINGS, ClangJob, ClangJobs, parse_plan
 from burnish.cc.outcomes import Outcome
 from burnish.cc.requests import KeptReference
 
@@ -36,7 +36,7 @@ DROPPED = """
     -quiet -v -dumpbase* -dumpdir -auxbase* -imultilib -imultiarch -iprefix -isysroot -isystem -iquote -I*
     -idirafter -nostdinc* -E -M -MM -MD -MMD -MP -MG -MF -MT -MQ -o -c -W* -w -pedantic* -pipe
     -fpreprocessed -fworking-directory -specs* --specs* --param* --sysroot* -B* -wrapper -L* -l* -T*
-    -Xlinker -Wl,* -Wa,-a*
+    -Xlinker -Wl,* -Wa,-a* -Wa,-mimplicit-it*
     -nostdlib -nodefaultlibs -nostartfiles -static -s -O* -mlibarch* -misa-spec* -mtune* -mthumb-interwork
     -mno-thumb-interwork -mtp* -mabi=lp64 -mtls-dialect* -mprint-tune-info -mlibc* -fdiagnostics*
     -fno-diagnostics* -fanalyzer -fmessage-length* -fverbose-asm -fipa-* -fno-ipa-* -fconserve-stack
@@ -56,6 +56,17 @@ DROPPED = """
 _DROPPED = frozenset(word for word in DROPPED if not word.endswith("*"))
 _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
 
+# The registers of RISC-V by their numbers; clang knows them as x0 to x31.
+_RISCV_REGISTERS = """
+    zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6
+""".split()
+
+# What clang calls otherwise, on ARM.
+_OF_ARM = {
+    "-mword-relocations": "-mno-movt",  # no address in the immediates of movw and movt
+    "-mgeneral-regs-only": "-mfpu=none",
+}
+
 # Options that GCC and clang share word for word; GCC prints those of its cc1 without their quotes.
 _AS_GIVEN = ("-D", "-U", "-x", "-include", "-imacros")
 _OF_OUTPUTS = ("-c", "-o", "-M", "-Wp,-M", "-save-temps", "--save-temps")
@@ -69,6 +80,9 @@ _OLD_C = (
     "incompatible-function-pointer-types",
     "return-mismatch",
 )
+# What the two compilers understand otherwise. A local variable in a named register that has no value is that
+# register for GCC, which boot loaders use for their global data, and nothing for clang.
+_REFUSED_CODE = ("-Werror=uninitialized", "-Wno-sometimes-uninitialized")
 _OWN_HEADERS = re.compile(r"/gcc(?:-cross)?/[^/]+/[^/]+/include(-fixed)?$")
 
 
@@ -238,11 +252,11 @@ def _options(asked: GnuCompiler) -> list[str]:
 
     level = next((word for word in reversed(own) if re.fullmatch(r"-O.*", word)), "-O0")
     # As in GCC, -Os is what makes code smallest.
-    options = [f"--target={asked.triple}", {"-Os": "-Oz"}.get(level, level), "-w"]
+    options = [f"--target={asked.triple}", {"-Os": "-Oz"}.get(level, level), NO_WARNINGS, *_REFUSED_CODE]
     options += ["-fomit-frame-pointer", "-fno-addrsig"]  # as GCC; a later option wins
     if not has("-funwind-tables", "-fasynchronous-unwind-tables", "-fexceptions"):
         options += ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
-    if asked.machine.startswith("arm") and asked.machine.endswith("-eabi"):
+    if asked.machine.startswith("arm") and asked.machine.endswith("-eabi") and not has("-mabi=aapcs-linux"):
         options.append("-fshort-enums")
     if asked.major < 14:
         options += [f"-Wno-{name}" for name in _OLD_C]
@@ -255,8 +269,21 @@ def _options(asked: GnuCompiler) -> list[str]:
             continue
         if word.startswith("-march=") and has("-mcpu="):  # GCC adds it
             continue
+        word = _as_clang_names_it(word, asked.machine)
         options += _joined([(word, value)])
     return options
+
+
+def _as_clang_names_it(word: str, machine: str) -> str:
+    """Return an option of a machine under clang's name."""
+    if machine.startswith("arm"):
+        return _OF_ARM.get(word, word)
+    register = word.removeprefix("-ffixed-")
+    if machine.startswith("aarch64"):  # GCC knows x9 as r9, too
+        return re.sub("^-ffixed-r", "-ffixed-x", word)
+    if machine.startswith("riscv") and register in _RISCV_REGISTERS:
+        return f"-ffixed-x{_RISCV_REGISTERS.index(register)}"
+    return word
 
 
 def _headers(asked: GnuCompiler, clang: Path) -> list[str]:

@@ -24,6 +24,8 @@ _WARNING = re.compile(r"^\S+: warning: .*\n", re.MULTILINE)
 
 _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)")
 
+NO_WARNINGS = "-Wno-everything"  # unlike -w, it leaves those that another option makes errors
+
 # Options for work that the driver does itself, beside its jobs or instead of them; a plan does not show it.
 _DRIVER_ACTIONS = ("-###", "-MJ", "-fdriver-only", "-fproc-stat-report", "-gen-cdb-fragment-path")
 
@@ -171,7 +173,7 @@ class ClangJob:
             elif argument.startswith(_MODULE):
                 continue
             elif argument == "-o":
-                kept += ["-w", argument]
+                kept += [*([] if NO_WARNINGS in self.command else ["-w"]), argument]
             elif argument in ("-record-command-line", "-dwarf-debug-flags"):
                 # The plan's own -### is part of the command line that it records.
                 kept += [argument, next(arguments, "").replace(" -### ", " ", 1)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from burnish.cc import stack_usage
 from burnish.cc.improve import improve
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Build, Outcome, kept, passed_through, sizes_of
@@ -48,7 +49,9 @@ def _improve_object(build: Build, job: ClangJob) -> Outcome:
     outcome = _improved(build, job, job.output_path, build.workspace)
     if outcome.better:
         try:
-            write_atomically(job.output_path, outcome.better.read_bytes())
+            code = outcome.better.read_bytes()
+            stack_usage.rewrite(job, code)
+            write_atomically(job.output_path, code)
         except (OSError, InputError) as error:
             return outcome.unused(f"the object could not be replaced: {error}")
     return outcome

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from burnish.cc import shares
+from burnish.cc import shares, stack_usage
 from burnish.cc.build_log import Action, Record
 from burnish.cc.command_key import Key
 from burnish.cc.file_budget import FileBudget
@@ -17,6 +17,7 @@ from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.linked import Linked
 from burnish.cc.refusals import refusal, too_small
 from burnish.cc.requests import Compiled, DriverOptions, Optimizer, Request
+from burnish.llvm.targets import REGISTERS, machine_of
 
 USED_UP = "the build's budget is used up"
 
@@ -154,6 +155,17 @@ class Build:
         """True if another compiler than burnish's clang made the objects, so no code of burnish is by it."""
         return bool(self.plan.gnu or self.options.clang)
 
+    def describes_stack(self, job: ClangJob) -> bool:
+        """Return whether burnish can write a job's file of -fstack-usage, for an object by its own back end.
+
+        In C++, a GNU compiler's file has other names than the object.
+        """
+        of_gnu = self.is_foreign and job.language in ("c", "cpp-output") and self.plan.reader(job) is None
+        has_own = self.plan.is_cross or of_gnu
+        return (
+            has_own and machine_of(job.value("-triple") or "") in REGISTERS and not self.options.whole_program
+        )
+
     @property
     def clang_seconds(self) -> float:
         """The processor time of clang for one file: the mean of the command's compilations."""
@@ -162,7 +174,7 @@ class Build:
     def refusal(self, job: ClangJob) -> str | None:
         """Return why burnish leaves the compilation to clang; None if it does not."""
         return refusal(
-            job,
+            stack_usage.without_option(job) if self.describes_stack(job) else job,
             every_level=self.options.objective is not None,
             profiles=not self.is_foreign,
             for_speed=not self.options.whole_program,

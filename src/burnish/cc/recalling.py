@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from burnish.cc import stack_usage
 from burnish.cc.command_key import Key, digest
 from burnish.cc.file_budget import DEFAULT
 from burnish.cc.jobs import ClangJob
@@ -332,6 +333,7 @@ def unchanged(key: Key) -> tuple[Outcome, Path, str] | None:
         return None
     outcome = Outcome(found.source, found.level, found.command, before=found.before)
     if kept.content is not None:
+        stack_usage.rewrite(ClangJob(found.command), kept.content)
         write_atomically(output, kept.content)
     outcome = kept.outcome(outcome)
     return replace(outcome, seconds=compiled.clock.now() - start), output, found.compiler

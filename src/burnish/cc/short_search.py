@@ -160,18 +160,16 @@ class FunctionSearch:
         self.evaluations = self.crashes = 0
         self.everywhere: Trace = ()
         self.code = code_of(session)  # that variants change
+        self.sites = self.code.sites()
         if everywhere:
             self._begin_with(everywhere)
-        self.sites = self.code.sites()
 
     def _begin_with(self, everywhere: Trace) -> None:
         state = self.session.fork()
         replay_legal(state, (*self._begin(), *everywhere))
-        cost = state.measure(self.objective)
-        self.evaluations += 1
-        if cost < self.cost:
-            self.best, self.cost = state, cost
-            self.code, self.everywhere = code_of(state), everywhere
+        code = self._measured(state)
+        if self.best is state:
+            self.code, self.everywhere, self.sites = code, everywhere, code.sites()
 
     def _with_everywhere(self, trace: Trace) -> Trace:
         """Return a variant's trace with these decisions where code generation begins."""

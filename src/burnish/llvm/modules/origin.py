@@ -40,9 +40,7 @@ class Body(NamedTuple):
     calls: Mapping[str, float]  # of each callee, "" if unknown: expected executions for a call
     unknown_loops: int = 0  # without a constant number of iterations that LLVM knows
     known_loops: int = 0
-    by_trips: Body | None = (
-        None  # the same with the known iterations, where all loops had equal ones; None: none
-    )
+    by_trips: Body | None = None  # the same with the known iterations; None: none are known
 
 
 @dataclass(frozen=True)
@@ -64,29 +62,19 @@ class CallCosts:
     def of(cls, made: _native.Generated) -> CallCosts:
         """Return the run times of generated code."""
         calls = made.calls
-        bodies = {
-            name: Body(
-                recursion,
-                own,
-                dict(callees),
-                unknown,
-                known,
-                Body(recursion, own_by_trips, dict(by_trips), unknown, known) if known else None,
-            )
-            for name, recursion, own, callees, _, _, _, _, known, unknown, own_by_trips, by_trips in calls
-        }
+        bodies = {call.name: _body(call) for call in calls}
         # Other code has other outlined functions of these names; their callers have their times and stacks.
-        shown = [(call[0], *call[4:7]) for call in calls if not call[7]]
+        shown = [call for call in calls if not call.outlined]
         times = call_times(bodies)
         return cls(
-            {name: times[name] for name, *_ in shown},
-            frozenset(name for name, repeats, _, _ in shown if repeats),
+            {call.name: times[call.name] for call in shown},
+            frozenset(call.name for call in shown if call.repeats),
             dict(made.computed_gotos),
-            {name: stack for name, _, stack, _ in shown},
+            {call.name: call.stack for call in shown},
             dict(made.executed),
             dict(made.counted_times),
             bodies,
-            frozenset(name for name, _, _, interprets in shown if interprets),
+            frozenset(call.name for call in shown if call.interprets),
         )
 
     def with_outlined(self, body: Body) -> float:
@@ -119,6 +107,12 @@ class CallCosts:
             for callee, count in calls.items()
             if callee not in self.bodies or callee in self.of_call
         }
+
+
+def _body(call: _native.CallCost) -> Body:
+    loops = call.unknown_loops, call.known_loops
+    by_trips = Body(call.recursion, call.own_by_trips, dict(call.calls_by_trips), *loops)
+    return Body(call.recursion, call.own, dict(call.calls), *loops, by_trips if call.known_loops else None)
 
 
 def call_times(bodies: Mapping[str, Body]) -> dict[str, float]:

@@ -1,0 +1,92 @@
+#include "unaligned.h"
+
+#include "attributes.h"
+
+#include "llvm/CodeGen/TargetLowering.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+constexpr unsigned WORD_BITS = 32;
+
+// Little-endian code of ARM; a part's address, alignment and place in the value.
+struct Part {
+  Value *address;
+  Align alignment;
+  unsigned bits, shift;
+};
+
+std::vector<Part> parts_of(IRBuilder<> &builder, Value *address, Align alignment, unsigned bits) {
+  unsigned each = std::min<unsigned>(WORD_BITS, 8 * alignment.value());
+  std::vector<Part> parts;
+  for (unsigned shift = 0; shift < bits; shift += each)
+    parts.push_back(
+        {builder.CreateConstInBoundsGEP1_32(builder.getInt8Ty(), address, shift / 8), alignment, each, shift});
+  return parts;
+}
+
+void split(LoadInst &load, unsigned bits) {
+  IRBuilder<> builder(&load);
+  Type *whole = builder.getIntNTy(bits);
+  Value *value = ConstantInt::get(whole, 0);
+  for (const Part &part : parts_of(builder, load.getPointerOperand(), load.getAlign(), bits)) {
+    Value *loaded =
+        builder.CreateAlignedLoad(builder.getIntNTy(part.bits), part.address, part.alignment, load.isVolatile());
+    value = builder.CreateOr(value, builder.CreateShl(builder.CreateZExt(loaded, whole), part.shift));
+  }
+  load.replaceAllUsesWith(builder.CreateBitOrPointerCast(value, load.getType()));
+  load.eraseFromParent();
+}
+
+void split(StoreInst &store, unsigned bits) {
+  IRBuilder<> builder(&store);
+  Value *value = builder.CreateBitOrPointerCast(store.getValueOperand(), builder.getIntNTy(bits));
+  for (const Part &part : parts_of(builder, store.getPointerOperand(), store.getAlign(), bits))
+    builder.CreateAlignedStore(builder.CreateTrunc(builder.CreateLShr(value, part.shift), builder.getIntNTy(part.bits)),
+                               part.address, part.alignment, store.isVolatile());
+  store.eraseFromParent();
+}
+
+// Returns the bits of an access that LLVM would call a function for; 0 for others.
+unsigned bits_of(Type *type, Align alignment, const DataLayout &layout) {
+  if (type->isAggregateType() || type->isVectorTy() || alignment.value() * 8 >= WORD_BITS)
+    return 0;
+  uint64_t bits = layout.getTypeSizeInBits(type);
+  return bits == WORD_BITS || bits == 2 * WORD_BITS ? bits : 0;
+}
+
+} // namespace
+
+void split_unaligned(llvm::Module &module, TargetMachine &target) {
+  const Triple &triple = target.getTargetTriple();
+  if (!(triple.isARM() || triple.isThumb()) || !module.getModuleFlag(GNU_EABI))
+    return;
+  const DataLayout &layout = module.getDataLayout();
+  for (Function &function : module) {
+    if (function.isDeclaration() || !function.hasFnAttribute("no-builtins"))
+      continue;
+    const TargetLowering &lowering = *target.getSubtargetImpl(function)->getTargetLowering();
+    if (lowering.allowsMisalignedMemoryAccesses(MVT::i32, 0, Align(1), MachineMemOperand::MOLoad))
+      continue;
+    for (Instruction &instruction : make_early_inc_range(instructions(function)))
+      if (auto *load = dyn_cast<LoadInst>(&instruction); load && !load->isAtomic()) {
+        if (unsigned bits = bits_of(load->getType(), load->getAlign(), layout))
+          split(*load, bits);
+      } else if (auto *store = dyn_cast<StoreInst>(&instruction); store && !store->isAtomic()) {
+        if (unsigned bits = bits_of(store->getValueOperand()->getType(), store->getAlign(), layout))
+          split(*store, bits);
+      }
+  }
+}
+
+} // namespace burnish
