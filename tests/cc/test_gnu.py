@@ -162,6 +162,15 @@ def test_what_builds_with_debug_information_say_is_no_obstacle() -> None:
     assert not {"-fworking-directory", "-fno-printf-return-value", "-mfp16-format=ieee"} & set(words)
 
 
+def test_what_microcontrollers_vendors_say_is_no_obstacle() -> None:
+    """STM32CubeIDE gives the first two options for every file, libopencm3 the last one."""
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text().replace("-mcpu=cortex-m4", "-mcpu=cortex-m3")
+    more = "-fcyclomatic-complexity -fstack-usage -fstrict-volatile-bitfields -mfix-cortex-m3-ldrd"
+    words = told(GnuCompiler.parse(text.replace("-fno-ipa-sra", more)), find_tool("clang"))
+    assert {"-fstack-usage", "-faapcs-bitfield-width"} <= set(words)
+    assert not {"-fcyclomatic-complexity", "-fstrict-volatile-bitfields", "-mfix-cortex-m3-ldrd"} & set(words)
+
+
 def test_loops_of_a_memory_function_do_not_call_it() -> None:
     """A library builds its own memset with -fno-tree-loop-distribute-patterns."""
     text = (SAID / "arm-none-eabi-gcc.txt").read_text()

@@ -51,7 +51,11 @@ DROPPED = """
     -fno-var-tracking* -fno-allow-store-data-races -fno-thread-jumps -fno-crossjumping -fno-dce -fno-dse
     -fno-optimize-strlen -fisolate-erroneous-* -fno-isolate-erroneous-* -fvect-cost-model*
     -fsimd-cost-model* -fno-enforce-eh-specs -fnothrow-opt -fno-gnu-unique -fconcepts -mfp16-format=ieee
-    -masm-syntax-unified -mfpu=auto
+    -masm-syntax-unified -mfpu=auto -fcyclomatic-complexity -fdump-* -fno-early-inlining
+    -fearly-inlining -fno-aggressive-loop-optimizations -faggressive-loop-optimizations -fno-cprop-registers
+    -fcprop-registers -femit-struct-debug-* -fno-loop-optimize -floop-optimize -fno-unswitch-loops
+    -funswitch-loops -mno-apcs-frame -mno-sched-prolog -mno-fdpic -mvectorize-with-neon-* -mrestrict-it
+    -mno-restrict-it
 """.split()
 _DROPPED = frozenset(word for word in DROPPED if not word.endswith("*"))
 _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
@@ -65,6 +69,7 @@ _RISCV_REGISTERS = """
 _OF_ARM = {
     "-mword-relocations": "-mno-movt",  # no address in the immediates of movw and movt
     "-mgeneral-regs-only": "-mfpu=none",
+    "-fstrict-volatile-bitfields": "-faapcs-bitfield-width",
 }
 
 # Options that GCC and clang share word for word; GCC prints those of its cc1 without their quotes.
@@ -268,6 +273,8 @@ def _options(asked: GnuCompiler) -> list[str]:
         if not word.startswith("-") or word == os.devnull or is_dropped(word):
             continue
         if word.startswith("-march=") and has("-mcpu="):  # GCC adds it
+            continue
+        if word == "-mfix-cortex-m3-ldrd" and has("-mcpu=cortex-m3"):  # LLVM's back end always does
             continue
         word = _as_clang_names_it(word, asked.machine)
         options += _joined([(word, value)])
