@@ -24,8 +24,8 @@ struct MachineTime {
   };
 
   std::string name;
-  double own = 0;                  // time of a call without its callees, in instructions
-  double by_trips = 0;             // the same, with the known iterations of loops
+  double own = 0;                              // time of a call without its callees, in instructions
+  double by_trips = 0;                         // the same, with the known iterations of loops
   unsigned known_loops = 0, unknown_loops = 0; // with and without a constant number of iterations that LLVM knows
   std::vector<Call> calls;
   uint64_t frame = 0;            // bytes of stack, as -fstack-usage reports them; without what alloca adds

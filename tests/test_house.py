@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 11717,
+    "cc": 11869,
     "cli": 5482,
     "cluster": 1808,
     "console": 854,
@@ -25,7 +25,7 @@ BUDGETS: Mapping[str, int] = {
     "explorer": 3359,
     "files.py": 166,
     "learning": 9433,
-    "llvm": 10316,
+    "llvm": 10310,
     "loops.py": 7,
     "policies": 1743,
     "schedules.py": 23,

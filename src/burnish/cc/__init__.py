@@ -20,6 +20,7 @@ only if it is smaller. Where burnish is known to make clang's object, too, clang
     object_trials     the trials for one object, and the comparison with clang's
     cold_trials       trials with a profile; at levels for speed, of cold functions alone
     gnu               a GNU compiler for another machine: what clang is told for the same objects
+    stack_usage       the file of -fstack-usage, for objects by burnish's own back end
     foreign           objects for such a machine: by burnish's back end, compared with the GNU compiler's
     cross             commands for machines that clang's package cannot make code for: burnish makes it
     own_trials        the trials for these: by burnish's back end alone

@@ -16,8 +16,8 @@ SHARED_SOURCES = [
 
 def test_every_package_is_pinned_by_a_digest() -> None:
     packages = load_manifest()
-    assert len(packages) == 46
-    assert len({package.name for package in packages}) == 46
+    assert len(packages) == 51
+    assert len({package.name for package in packages}) == 51
     for package in packages:
         assert re.fullmatch("[0-9a-f]{64}", package.sha256)
         assert package.sdist.endswith(".tar.gz")
@@ -60,11 +60,35 @@ def test_a_version_of_a_split_is_never_another_one() -> None:
     found = {(package.split, package.since): set[str]() for package in load_manifest()}
     for package in load_manifest():
         found[package.split, package.since].add(package.name)
-    assert set(found) == {("train", 1), ("val", 1), ("test", 1), ("test", 2), ("no", 1)}
+    versions = {
+        ("train", 1),
+        ("train", 2),
+        ("val", 1),
+        ("val", 2),
+        ("test", 1),
+        ("test", 2),
+        ("test", 3),
+        ("no", 1),
+    }
+    assert set(found) == versions
     first = {"lz4", "pillow", "pycosat", "quickjs", "regex", "soxr", "zopfli", "zstandard"}
     assert found["test", 1] == first
     assert found["test", 2] == {"fasttext", "marisa-trie", "pyworld", "ujson"}
-    assert [split_version(split) for split in ("train", "val", "test")] == [1, 1, 2]
+    assert [split_version(split) for split in ("train", "val", "test")] == [2, 2, 3]
+
+
+def test_code_for_microcontrollers_is_in_each_split() -> None:
+    latest = {"train": 2, "val": 2, "test": 3}
+    found = {split: set[str]() for split in latest}
+    for package in load_manifest():
+        if package.since == latest.get(package.split):
+            found[package.split].add(package.name)
+    expected = {
+        "train": {"cmsisdsp", "heatshrink2"},
+        "val": {"pymonocypher"},
+        "test": {"littlefs-python", "tamp"},
+    }
+    assert found == expected
 
 
 def test_cpp_is_tested_on_projects_of_its_own() -> None:

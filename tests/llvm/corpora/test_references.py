@@ -48,7 +48,7 @@ def test_a_public_split_is_kept_with_its_version(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "default_folder", lambda: tmp_path)
-    assert SOURCE.pinned("corpus:train") == "corpus:train@1"
+    assert SOURCE.pinned("corpus:train") == f"corpus:train@{split_version('train')}"
     assert SOURCE.pinned("corpus:test") == f"corpus:test@{split_version('test')}"
     for other in ("corpus:test@1", "corpus:lz4", f"corpus@{folder}:val", "kernels:fft", "random:7", "hot.c"):
         assert SOURCE.pinned(other) == other
