@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from burnish.core.registry import load_task
 from burnish.evaluation.optimization import Strategy, optimize
 from burnish.search.budget import Budget
 from burnish.search.problem import Problem
-from burnish.tasks.wasm_passes.running import WasmBehaviour, execute
+from burnish.tasks.wasm_passes.running import WasmBehaviour, execute, wat_to_wasm
 from tests.tasks.wasm_passes.modules import COUNT, compiled
 
 
@@ -72,3 +73,16 @@ except MissingTool as error:
 def test_without_the_extra_the_task_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False)
     assert "pip install '.[wasm]'" in done.stdout, done.stderr
+
+
+def test_the_deadline_of_one_run_is_not_that_of_another_thread_s() -> None:
+    def loop(times: int) -> bytes:
+        count = f"(local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const {times})"
+        body = f"(loop $again (br_if $again (i32.ne {count})))"
+        return wat_to_wasm("loop", f'(module (func (export "_start") (local i32) {body}))'.encode())
+
+    with ThreadPoolExecutor(2) as pool:
+        endless = pool.submit(execute, loop(0), [Run("endless")], {}, 0.1)  # through all of 32 bits
+        long = pool.submit(execute, loop(200_000_000), [Run("long")], {})
+        assert "interrupt" in endless.result()[0].trap
+        assert not long.result()[0].trap

@@ -54,7 +54,7 @@ def wasmtime() -> Any:
 def validate(name: str, content: bytes) -> None:
     """Raise ProgramError unless wasmtime's validator accepts a module."""
     try:
-        wasmtime().Module.validate(_engine(), content)
+        wasmtime().Module.validate(_validator(), content)
     except wasmtime().WasmtimeError as error:
         raise ProgramError(f"{name}: {_first_line(error)}") from None
 
@@ -95,14 +95,15 @@ def execute(
     Raises:
         InputError: the module has no _start, or imports more than WASI.
     """
+    engine = (
+        _new_engine()
+    )  # its own, since a deadline ends all runs of an engine, those of other threads, too
+    module = wasmtime().Module(engine, content)
+    return tuple(_execute(engine, module, run, files, seconds) for run in runs)
+
+
+def _execute(engine: Any, module: Any, run: Run, files: Mapping[str, bytes], seconds: float) -> Outcome:
     api = wasmtime()
-    engine = _engine()
-    module = api.Module(engine, content)
-    return tuple(_execute(module, run, files, seconds) for run in runs)
-
-
-def _execute(module: Any, run: Run, files: Mapping[str, bytes], seconds: float) -> Outcome:
-    api, engine = wasmtime(), _engine()
     store, linker, wasi = api.Store(engine), api.Linker(engine), api.WasiConfig()
     store.set_fuel(FUEL)
     store.set_epoch_deadline(1)
@@ -188,7 +189,12 @@ def behaviour(program: Program) -> WasmBehaviour | None:
 
 
 @cache
-def _engine() -> Any:
+def _validator() -> Any:
+    atexit.register(_validator.cache_clear)  # wasmtime's modules are gone when the interpreter frees the rest
+    return _new_engine()
+
+
+def _new_engine() -> Any:
     config = wasmtime().Config()
     config.consume_fuel = True
     config.epoch_interruption = True
@@ -197,7 +203,6 @@ def _engine() -> Any:
     config.signals_based_traps = False  # otherwise a crash of binaryen would come to wasmtime's handler
     for name in _REFUSED:
         setattr(config, name, False)
-    atexit.register(_engine.cache_clear)  # wasmtime's modules are gone when the interpreter frees the rest
     return wasmtime().Engine(config)
 
 
