@@ -37,7 +37,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/loop_nests": 5817,
     "tasks/mlir_schedules": 9738,
     "tasks/tensors": 1510,
-    "tasks/wasm_passes": 1433,
+    "tasks/wasm_passes": 1438,
     "workers": 1493,
 }
 SLACK = 100  # lines that a room may be below its budget
