@@ -287,11 +287,25 @@ def test_a_program_with_its_own_library_for_compilers_needs_no_more_of_it(projec
         assert not [symbol.name for symbol in symbols if symbol.name and not symbol.is_defined]
 
 
-def test_a_local_variable_in_a_named_register_is_left_to_the_compiler(project: Project) -> None:
+@pytest.mark.parametrize("in_header", [False, True], ids=["in the source", "in a header"])
+def test_a_local_variable_in_a_named_register_is_left_to_the_compiler(
+    project: Project, in_header: bool
+) -> None:
     """For GCC it is the register; for clang it has no value. U-Boot's global data are one on RISC-V."""
-    source = SOURCE + 'int base(void) { register int *data __asm__("r9"); return data[3]; }\n'
-    theirs = project.theirs("O0", source=source)
-    (project.folder / "item.c").write_text(source)
+    base = 'static inline int base(void) { register int *data __asm__("r9"); return data[3]; }\n'
+    use = "int used(void) { return base(); }\n"
+    theirs = project.theirs("O0", source=base + SOURCE + use)
+    (project.folder / "item.c").write_text(("#include <base.h>\n" if in_header else base) + SOURCE + use)
+    folder = project.folder / "headers"
+    folder.mkdir()
+    (folder / "base.h").write_text(base)
+    text = (SAID / "arm-none-eabi-gcc.txt").read_text()
+    start = "#include <...> search starts here:\n"
+    (project.folder / "said.txt").write_text(text.replace(start, f"{start} {folder}\n"))
+    script = project.folder / "tools" / "arm-none-eabi-gcc"
+    script.write_text(
+        script.read_text().replace(f"{SAID}/arm-none-eabi-gcc.txt", f"{project.folder}/said.txt")
+    )
     row = project.compile()
     assert row["action"] == "kept" and "variable 'data' is uninitialized" in row["reason"]
     assert (project.folder / "item.o").read_bytes() == theirs
