@@ -86,8 +86,8 @@ _OLD_C = (
     "return-mismatch",
 )
 # The two compilers differ in a local variable in a named register that has no value. For GCC it is that
-# register, which boot loaders use for their global data. For clang it is nothing. Such code may be in a header,
-# and the folders of all headers are given as those of the system.
+# register, which boot loaders use for their global data. For clang it is nothing. Such code may be in a
+# header, and the folders of all headers are given as those of the system.
 _REFUSED_CODE = ("-Werror=uninitialized", "-Wno-sometimes-uninitialized", "-Wsystem-headers")
 _OWN_HEADERS = re.compile(r"/gcc(?:-cross)?/[^/]+/[^/]+/include(-fixed)?$")
 
