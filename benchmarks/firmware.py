@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.kept import keep, show
+from kit.libraries import library_options
 from shipped.debian import fetch_archive, unpack
 
 from burnish import _native
@@ -73,16 +74,10 @@ class Unit:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--budget", default="2s", help="of burnish cc, for each file")
+    parser = library_options(__doc__, "firmware")
     parser.add_argument("--largest", type=int, default=3, help="files of each library")
     parser.add_argument("--machines", nargs="+", choices=MACHINES, default=["cortex-m4", "rv32imc"])
     parser.add_argument("--libraries", nargs="+", default=["*"], metavar="PATTERN")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware")
     parser.add_argument("--table", action="store_true", help="print the tables of the rows in --out")
     options = parser.parse_args()
     if options.table:

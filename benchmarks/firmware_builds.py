@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.kept import keep
+from kit.libraries import library_options
 from shipped.debian import fetch_archive, unpack
 
 from burnish.cc import build_log
@@ -91,14 +92,8 @@ BOARDS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--budget", default="2s", help="of the longer builds, for each file")
+    parser = library_options(__doc__, "firmware_builds")
     parser.add_argument("--boards", nargs="+", choices=BOARDS, default=list(BOARDS))
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware_builds")
     options = parser.parse_args()
     keep(rows(options), options.out, table)
 

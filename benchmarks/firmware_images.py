@@ -34,6 +34,7 @@ from typing import Any
 
 from firmware import MACHINES, SECTIONS, clangs_module, clangs_object
 from kit.kept import keep
+from kit.libraries import library_options
 from shipped.debian import fetch_archive, unpack
 
 from burnish import _native
@@ -104,16 +105,10 @@ class Image:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--budget", default="2s", help="of burnish cc, for each file")
+    parser = library_options(__doc__, "firmware_images")
     parser.add_argument("--program-budget", default="60s", help="of burnish cc --whole-program")
     parser.add_argument("--machines", nargs="+", choices=EMULATORS, default=["cortex-m4", "rv32imc"])
     parser.add_argument("--images", nargs="+", default=["*"], metavar="PATTERN")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "firmware_images")
     options = parser.parse_args()
     keep(rows(options), options.out, table)
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.kept import keep
+from kit.libraries import library_options
 from shipped.debian import fetch_archive, unpack
 
 from burnish.core.errors import InputError
@@ -68,17 +69,11 @@ class Source:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--budget", default="2s", help="of burnish cc, for each file")
+    parser = library_options(__doc__, "wasm_modules")
     parser.add_argument("--pass-budget", default="10s", help="of burnish optimize, for each module")
     parser.add_argument("--program-budget", default="20s", help="of each step of --whole-program")
     parser.add_argument("--modules", nargs="+", default=["*"], metavar="PATTERN")
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--wasm-opt", default="", metavar="COMMAND", help="a newer wasm-opt, to compare with")
-    parser.add_argument("--sources", type=Path, default=Path("sources"), help="folder of fetched packages")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "wasm_modules")
     options = parser.parse_args()
     keep(rows(options), options.out, table)
 

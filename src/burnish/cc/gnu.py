@@ -286,10 +286,9 @@ def _as_clang_names_it(word: str, machine: str) -> str:
     """Return an option of a machine under clang's name."""
     if machine.startswith("arm"):
         return _OF_ARM.get(word, word)
-    register = word.removeprefix("-ffixed-")
     if machine.startswith("aarch64"):  # GCC knows x9 as r9, too
         return re.sub("^-ffixed-r", "-ffixed-x", word)
-    if machine.startswith("riscv") and register in _RISCV_REGISTERS:
+    if machine.startswith("riscv") and (register := word.removeprefix("-ffixed-")) in _RISCV_REGISTERS:
         return f"-ffixed-x{_RISCV_REGISTERS.index(register)}"
     return word
 

@@ -12,6 +12,7 @@ from burnish.core.errors import InputError
 # In the order in which tables show them.
 KINDS = ("code", "read-only data", "data", "unwind tables", "relocations", "other")
 
+ELF = b"\x7fELF"  # first bytes of an ELF file
 _NOBITS = 8
 _LINKED = (b"\2\0", b"\3\0")  # e_type: ET_EXEC, ET_DYN
 _WRITE, _ALLOC, _EXECINSTR = 1, 2, 4  # sh_flags
@@ -63,7 +64,7 @@ def read_linked(path: Path) -> Linked:
         elf = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a linked program") from None
-    if len(elf) < 0x40 or elf[:4] != b"\x7fELF" or elf[4:6] not in (b"\1\1", b"\2\1"):
+    if len(elf) < 0x40 or not elf.startswith(ELF) or elf[4:6] not in (b"\1\1", b"\2\1"):
         raise InputError(f"{path}: expected a linked program, a little-endian ELF file")
     if elf[16:18] not in _LINKED:
         raise InputError(

@@ -160,11 +160,12 @@ class Build:
 
         In C++, a GNU compiler's file has other names than the object.
         """
-        of_gnu = self.is_foreign and job.language in ("c", "cpp-output") and self.plan.reader(job) is None
-        has_own = self.plan.is_cross or of_gnu
-        return (
-            has_own and machine_of(job.value("-triple") or "") in REGISTERS and not self.options.whole_program
-        )
+        if self.options.whole_program or machine_of(job.value("-triple") or "") not in REGISTERS:
+            return False
+        if self.plan.is_cross:
+            return True
+        is_c = job.language in ("c", "cpp-output")
+        return self.is_foreign and is_c and self.plan.reader(job) is None
 
     @property
     def clang_seconds(self) -> float:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
+from burnish.cc.linked import ELF
 from burnish.cc.object_trials import ObjectTrials, Symbol
 from burnish.cc.requests import Attempt, Emitted, Optimizer, Request
 from burnish.core.trace import Trace
 
-ELF = b"\x7fELF"
 _DEFINED, _WEAK = (0, 1, 4), 1  # kinds of symbols, as native/units.h has them
 
 

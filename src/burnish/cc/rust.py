@@ -17,9 +17,8 @@ from pathlib import Path
 from burnish.cc.command_key import Key
 from burnish.cc.improve import improve_rust
 from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.linked import read_linked
+from burnish.cc.linked import ELF, read_linked
 from burnish.cc.outcomes import Build, Outcome, kept, passed_through
-from burnish.cc.own_trials import ELF
 from burnish.cc.recalling import DEPENDENCIES
 from burnish.cc.requests import STACK_LIMIT, Compiled, DriverOptions, KeptReference, Optimizer
 from burnish.cc.rust_trials import Bitcode

@@ -9,7 +9,7 @@ from pathlib import Path
 from burnish.cc.foreign import OF_COMPILERS, ForeignTrials
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.own_trials import ELF
+from burnish.cc.linked import ELF
 from burnish.cc.requests import KeptReference, Optimizer
 
 _MANGLED = ("_ZN", "_R")  # beginnings of the names of Rust's own functions

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from burnish.cc.jobs import ClangJob
+from burnish.cc.linked import ELF
 from burnish.files import write_atomically
 
 OPTION = "-stack-usage-file"
-ELF = b"\x7fELF"
 _WITH_LINE = re.compile(r":\d+$")  # LLVM knows the place by debug information
 
 
@@ -61,7 +61,7 @@ def write(job: ClangJob, code: bytes, places: Mapping[str, str] = MappingProxyTy
 
 
 def rewrite(job: ClangJob, code: bytes) -> None:
-    """Write a job's file for the object `code` in the place of another compiler's, with its places.
+    """Write a job's file again for the object `code`; a function in the file keeps its place there.
 
     Raises:
         OSError, InputError: the file cannot be read or written.

@@ -95,9 +95,8 @@ def execute(
     Raises:
         InputError: the module has no _start, or imports more than WASI.
     """
-    engine = (
-        _new_engine()
-    )  # its own, since a deadline ends all runs of an engine, those of other threads, too
+    # A deadline ends all runs of an engine, those of other threads, too.
+    engine = _new_engine()
     module = wasmtime().Module(engine, content)
     return tuple(_execute(engine, module, run, files, seconds) for run in runs)
 
