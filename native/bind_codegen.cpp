@@ -199,8 +199,7 @@ void bind_codegen(nb::module_ &m) {
           nb::sig("def calls_by_trips(self) -> list[tuple[str, float]]"))
       .def_ro("repeats", &CallCost::repeats)
       .def_ro("stack", &CallCost::stack)
-      .def_ro("interprets", &CallCost::interprets)
-      .def_ro("outlined", &CallCost::outlined);
+      .def_ro("interprets", &CallCost::interprets);
   nb::class_<WithLog>(m, "Generated")
       .def_prop_ro("object", [](const WithLog &made) { return nb::bytes(made.object.data(), made.object.size()); })
       .def_prop_ro(

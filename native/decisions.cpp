@@ -344,6 +344,7 @@ Generated generate(const Module &module, const BackEnd &back_end, const Decision
   Generation generation(decisions, request, generated);
   generated.object = emit_object(module, back_end, &generation);
   generated.optional = generation.asked();
+  merge_outlined(generation.times);
   generated.calls = with_calls(generation.times);
   generated.counted_times = counted_times(generation.times);
   return generated;

@@ -387,6 +387,32 @@ char MachineTimes::ID;
 
 MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found) { return new MachineTimes(found); }
 
+void merge_outlined(std::vector<MachineTime> &functions) {
+  StringMap<MachineTime> outlined;
+  for (const MachineTime &function : functions)
+    if (function.outlined)
+      outlined[function.name] = function;
+  llvm::erase_if(functions, [](const MachineTime &function) { return function.outlined; });
+  for (MachineTime &function : functions) {
+    std::vector<MachineTime::Call> calls;
+    std::swap(calls, function.calls);
+    for (size_t i = 0; i < calls.size(); ++i) {
+      MachineTime::Call call = calls[i]; // a copy, because outlined code has further calls, perhaps of outlined code
+      auto found = outlined.find(call.callee);
+      if (found == outlined.end()) {
+        function.calls.push_back(std::move(call));
+        continue;
+      }
+      const MachineTime &code = found->second;
+      function.own += call.times * code.own;
+      function.by_trips += call.by_trips * code.by_trips;
+      for (const auto &inner : code.calls)
+        calls.push_back({inner.callee, call.times * inner.times, call.by_trips * inner.by_trips, call.last,
+                         call.frame + (inner.last ? 0 : code.frame)});
+    }
+  }
+}
+
 std::vector<std::pair<std::string, double>> counted_times(const std::vector<MachineTime> &functions) {
   if (none_of(functions, [](const MachineTime &one) { return one.entries.has_value(); }))
     return {};
@@ -469,7 +495,7 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
       uint64_t deepest = function.frame;
       for (const auto &call : function.calls)
         if (auto callee = numbers.find(call.callee); callee != numbers.end()) // within a recursion: 0
-          deepest = std::max(deepest, stacks[callee->second] + (call.last ? 0 : function.frame));
+          deepest = std::max(deepest, stacks[callee->second] + call.frame + (call.last ? 0 : function.frame));
       frames += function.frame;
       below = std::max(below, deepest - function.frame);
     }
@@ -479,8 +505,7 @@ std::vector<CallCost> with_calls(const std::vector<MachineTime> &functions) {
       stacks[node->number] = frames + below;
       found.push_back({function.name, recursion, function.own, calls_of(function, &MachineTime::Call::times),
                        function.known_loops, function.unknown_loops, function.by_trips,
-                       calls_of(function, &MachineTime::Call::by_trips), repeats, frames + below, function.interprets,
-                       function.outlined});
+                       calls_of(function, &MachineTime::Call::by_trips), repeats, frames + below, function.interprets});
     }
   }
   return found;

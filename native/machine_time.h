@@ -21,6 +21,7 @@ struct MachineTime {
     double times;       // expected executions for a call of the function
     double by_trips;    // the same, with the known iterations of loops
     bool last;          // a jump, after the function's frame is gone
+    uint64_t frame = 0; // bytes of stack of outlined functions that the call passes through
   };
 
   std::string name;
@@ -37,6 +38,10 @@ struct MachineTime {
 // Returns a pass for the end of code generation, which adds each function to `found`.
 llvm::MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found);
 
+// Adds the figures of each function of LLVM's machine outliner to its callers, and drops it. As a function of its own
+// it would hide a recursion: the call of a recursive function out of outlined code would be one within the recursion.
+void merge_outlined(std::vector<MachineTime> &functions);
+
 // The figures of one function's code, and of a call of it with its callees in the module.
 struct CallCost {
   std::string name;
@@ -49,13 +54,12 @@ struct CallCost {
   bool repeats = false;    // there is a loop or a recursion
   uint64_t stack = 0;      // bytes of the deepest path of calls; a recursion is taken once
   bool interprets = false; // a switch of many cases is in a loop
-  bool outlined = false;   // by LLVM's machine outliner
 };
 
 // Returns the time of each function in all executions that a profile has counted, in instructions, with the time of
-// functions of other modules that it calls; {} without a profile. A function without an entry count, such as one that
-// code was outlined to, is executed as often as its callers call it. So is one whose count is less than that: functions
-// that passes merged keep one of their counts.
+// functions of other modules that it calls; {} without a profile. A function without an entry count is executed as
+// often as its callers call it. So is one whose count is less than that: functions that passes merged keep one of their
+// counts.
 std::vector<std::pair<std::string, double>> counted_times(const std::vector<MachineTime> &functions);
 
 // Returns the figures of each function, callees first.

@@ -464,9 +464,6 @@ class CallCost:
     @property
     def interprets(self) -> bool: ...
 
-    @property
-    def outlined(self) -> bool: ...
-
 class Generated:
     @property
     def object(self) -> bytes: ...

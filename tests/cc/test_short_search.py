@@ -85,6 +85,26 @@ def test_a_joined_object_with_a_slow_function_is_not_the_best(
     assert search.cost == session.measure(goal)
 
 
+def test_an_object_is_joined_again_until_no_function_is_slow(
+    session: CodegenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a slow function, others may be slow: callers, or those that code is outlined from."""
+    goal = "loaded-bytes while slowdown<=1.05"
+    first, second, *_ = code_of(short_search(session, goal, SETS, always).session).functions
+
+    def is_fast(_: FunctionSearch, name: str, code: CodegenSession) -> bool:
+        own = {*code.functions}
+        return not (name == first and first in own) and not (
+            name == second and own & {first, second} == {second}
+        )
+
+    monkeypatch.setattr(FunctionSearch, "is_fast", is_fast)
+    found = short_search(session, goal, SETS, always)
+    assert found.evaluations == len(SETS) + 3
+    assert code_of(found.session).functions.keys().isdisjoint({first, second})
+    assert found.cost < session.measure(goal)
+
+
 def test_what_is_slower_than_the_reference_already_gets_no_slower(
     session: CodegenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -224,7 +224,7 @@ class FunctionSearch:
         Functions share constants, and callers get slower, too; where LLVM's machine outliner runs, functions
         share code. So the object may have too much code though the functions' own bytes fit: then it is
         joined again with less room. It may be too slow though no function is by itself: then the slow
-        functions keep their own code, and nothing is outlined from those that kept it.
+        functions keep their own code, until none is slow. Nothing is outlined from those that had kept it.
         """
         room = self.room()
         chosen = self._chosen(room)
@@ -234,13 +234,15 @@ class FunctionSearch:
             room = min(room, self._growth(chosen)) - above * self._constant_bytes()
             chosen = self._chosen(room)
             joined = self.joined(chosen)
-        if not joined or not (slow := self._slow(joined)):
-            return
-        unchanged = slow.difference(chosen).intersection(self.sites)
-        chosen = self._chosen(room, without=slow)  # those that are left out may have made room for others
-        if apart := self._not_outlined():
-            chosen |= dict.fromkeys(unchanged, apart)
-        self.joined(chosen)
+        left_out: set[str] = set()
+        apart: set[str] = set()
+        while joined and (slow := self._slow(joined) - apart):
+            apart |= slow.difference(chosen)
+            left_out |= slow
+            chosen = self._chosen(room, without=left_out)  # they may have made room for others
+            if not_outlined := self._not_outlined():
+                chosen |= dict.fromkeys(apart.intersection(self.sites), not_outlined)
+            joined = self.joined(chosen)
 
     def _slow(self, code: CodegenSession) -> set[str]:
         """Return the functions that are too slow: by themselves; if the object is, with their callees."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen.generations import GeneratedCode
 from burnish.tasks.llvm_codegen.session import open_program
 from tests.tasks.llvm_codegen.modules import module
@@ -57,6 +60,32 @@ def test_seldom_is_what_functions_spend_little_time_in() -> None:
     before, after = (sum(dict(one.sizes.functions).values()) for one in (plain, found))
     assert after < before
     assert slowdown < 1.05 < outlined("outline")[1]
+
+
+def test_outlined_code_is_part_of_its_callers(tmp_path: Path) -> None:
+    """Otherwise outlining the call of a recursive function would look like the end of a recursion."""
+    step = "use(walk(p, 1111111, 2222222, 3333333));"
+    callers = "".join(f"int {name}(int *p, int r) {{ {step} return r; }}\n" for name in ("first", "second"))
+    (tmp_path / "walk.c").write_text(f"""
+    void use(int);
+    __attribute__((noinline)) int walk(int *p, int a, int b, int c) {{
+      int r = p[9];
+      for (int i = 0; i < 100; i++) r += p[i] * p[i + 3] + a * b - c;
+      if (r > 3) {step}
+      return r;
+    }}
+    {callers}""")
+    session = open_program(load_program(tmp_path / "walk.c", ("--target=aarch64-linux-gnu",)))
+    outlined = session.generation()
+    assert "OUTLINED_FUNCTION_0" in dict(outlined.sizes.functions)
+    session.apply(session.index("skip(machine-outliner)"))
+    before, after = session.generation().call_costs, outlined.call_costs
+    assert [*after.bodies] == [*before.bodies] == ["walk", "first", "second"]
+    for name, body in before.bodies.items():
+        assert after.bodies[name].own == pytest.approx(body.own, abs=2)
+        assert after.bodies[name].calls == pytest.approx(body.calls)
+        assert after.of_call[name] == pytest.approx(before.of_call[name], abs=5)
+        assert after.stacks[name] == before.stacks[name]
 
 
 @pytest.mark.parametrize("last", ["outline", "outline(seldom)"])

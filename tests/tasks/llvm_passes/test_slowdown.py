@@ -127,24 +127,6 @@ def test_calls_say_how_much_the_frequency_of_loops_has_grown(
     assert slowdowns(now, reference) == {"leaf": 1, "f": pytest.approx(expected / 140)}
 
 
-def test_outlined_functions_of_one_name_are_not_the_same() -> None:
-    """A round of a hash moved into an outlined function is no sign of more frequent loops."""
-    leaf: tuple[str, float, float, dict[str, float]] = ("leaf", 10.0, 10.0, {})
-    shown = {"leaf", "f"}
-
-    def costs(outlined: float, own: float, calls: dict[str, float]) -> CallCosts:
-        made = bodies_of(leaf, ("OUTLINED_FUNCTION_0", outlined, 0.0, {}), ("f", own, own, calls))
-        return replace(made, of_call={name: made.of_call[name] for name in shown})
-
-    reference = costs(8.0, 100.0, {"OUTLINED_FUNCTION_0": 2.0, "leaf": 4.0})
-    before = 100 + 2 * 8 + 4 * 10
-    now = costs(20.0, 60.0, {"OUTLINED_FUNCTION_0": 12.0, "leaf": 4.0})
-    assert slowdowns(now, reference) == {"leaf": 1, "f": pytest.approx((60 + 12 * 20 + 4 * 10) / before)}
-    thrice = costs(20.0, 300.0, {"OUTLINED_FUNCTION_0": 6.0, "leaf": 14.0})
-    assert slowdowns(thrice, reference)["f"] == pytest.approx((300 + 2 * 20 + 4 * 10) / before)
-    assert slowdowns(reference, reference) == {"leaf": 1, "f": 1}
-
-
 def with_trips(
     name: str, loops: tuple[int, int], own: float, calls: dict[str, float], *others: tuple[str, Body]
 ) -> CallCosts:
@@ -195,14 +177,6 @@ def test_a_part_begins_as_slow_as_its_program_made_it() -> None:
     assert slowdowns(code, reference) == {"f": pytest.approx(1.04)}
     slower = with_trips("f", (1, 0), 2060.0, {})
     assert slowdowns(slower, reference) == {"f": pytest.approx(1.04 * 1.03)}
-
-
-def test_outlined_code_is_own_time_of_a_loop() -> None:
-    outlined = ("OUTLINED_FUNCTION_0", Body(0, 6.0, {}))
-    reference = with_trips("f", (1, 0), 3000.0, {})
-    now = with_trips("f", (1, 0), 1500.0, {outlined[0]: 300.0}, outlined)
-    now = replace(now, of_call={"f": now.of_call["f"]})
-    assert slowdowns(now, reference) == {"f": pytest.approx((1500 + 300 * 6) / 3000)}
 
 
 def test_known_iterations_are_those_of_the_source(tmp_path: Path) -> None:

@@ -233,8 +233,8 @@ def slowdowns(now: CallCosts, reference: CallCosts) -> dict[str, float]:
     def ratio(name: str) -> float:
         own = 0.0
         if name in known or (name in reference.interpreters and name in bodies):
-            before = reference.with_outlined(reference.bodies[name]) / reference.divisor
-            own = now.with_outlined(bodies[name]) / max(1.0, before)
+            before = reference.bodies[name].own / reference.divisor
+            own = bodies[name].own / max(1.0, before)
         return max(times[name] / reference.of_call[name], lost.get(name, 0.0), own)
 
     return {name: ratio(name) for name in now.of_call if reference.of_call.get(name)}

@@ -54,7 +54,7 @@ class CallCosts:
     own: Mapping[str, float] = field(default_factory=dict)  # instructions of a call without its callees
     # instructions of each function in all executions that the module's profile has counted; {}: no profile
     counted: Mapping[str, float] = field(default_factory=dict)
-    bodies: Mapping[str, Body] = field(default_factory=dict)  # machine-outlined ones, too; callees come first
+    bodies: Mapping[str, Body] = field(default_factory=dict)  # callees come first
     interpreters: frozenset[str] = frozenset()  # functions with a switch of many cases in a loop
     divisor: float = 1.0  # of `of_call` and `counted`: see Origin.slowdown
 
@@ -63,30 +63,21 @@ class CallCosts:
         """Return the run times of generated code."""
         calls = made.calls
         bodies = {call.name: _body(call) for call in calls}
-        # Other code has other outlined functions of these names; their callers have their times and stacks.
-        shown = [call for call in calls if not call.outlined]
-        times = call_times(bodies)
         return cls(
-            {call.name: times[call.name] for call in shown},
-            frozenset(call.name for call in shown if call.repeats),
+            call_times(bodies),
+            frozenset(call.name for call in calls if call.repeats),
             dict(made.computed_gotos),
-            {call.name: call.stack for call in shown},
+            {call.name: call.stack for call in calls},
             dict(made.executed),
             dict(made.counted_times),
             bodies,
-            frozenset(call.name for call in shown if call.interprets),
+            frozenset(call.name for call in calls if call.interprets),
         )
 
-    def with_outlined(self, body: Body) -> float:
-        """Return a body's own time with that of machine-outlined callees."""
-        named = self.named(body.calls)
-        outlined = {callee: count for callee, count in body.calls.items() if callee not in named}
-        return body.own + sum(count * self.bodies[callee].own for callee, count in outlined.items())
-
     def own_by_trips(self, name: str) -> float:
-        """Return a function's own time with known iterations, and with that of machine-outlined callees."""
+        """Return a function's own time with known iterations."""
         body = self.bodies[name]
-        return self.with_outlined(body.by_trips or body)
+        return (body.by_trips or body).own
 
     def with_trips(self, names: Container[str]) -> CallCosts:
         """Return the costs with the known iterations of loops in some functions."""
@@ -99,14 +90,6 @@ class CallCosts:
             for name, time in self.of_call.items()
         }
         return replace(self, of_call=of_call, bodies=bodies)
-
-    def named(self, calls: Mapping[str, float]) -> dict[str, float]:
-        """Return the calls without those of functions that LLVM's machine outliner made."""
-        return {
-            callee: count
-            for callee, count in calls.items()
-            if callee not in self.bodies or callee in self.of_call
-        }
 
 
 def _body(call: _native.CallCost) -> Body:
@@ -148,14 +131,13 @@ def comparable(now: CallCosts, reference: CallCosts, exact: Container[str]) -> d
     become one inside the other, code has four times the frequency. So a function that has the callees of its
     reference is expected to call them as often. If all calls are more frequent now, the own time is less by
     this factor, but not less than LLVM's frequencies say. So are calls of further callees.
-    Functions that LLVM's machine outliner made are other ones in other code, whatever their names.
     """
 
     def beside(name: str, body: Body) -> Body:
         before = reference.bodies.get(name)
         if not before or name not in now.of_call or name in exact:
             return body
-        calls_before, calls = reference.named(before.calls), now.named(body.calls)
+        calls_before, calls = before.calls, body.calls
         if not calls_before.keys() <= calls.keys():
             return body
         # with the call of the function itself
