@@ -2,7 +2,7 @@
 
     python benchmarks/random_actions.py [--programs 20] [--actions 10000]
     python benchmarks/random_actions.py --of outline [--episodes 5000] [--seed 0] [--plain]
-    python benchmarks/random_actions.py --corpus FOLDER [--episodes 5000] [--seed 0]
+    python benchmarks/random_actions.py --corpus FOLDER [--decisions] [--episodes 5000] [--seed 0]
 
 Uniformly random actions, at the whole program and at its eight largest functions, in episodes of 50 steps;
 the module is verified at the end of each. Crashes, time-outs and modules that the verifier rejects are
@@ -13,7 +13,9 @@ kernels and the files of tests/data, with debug information unless `--plain`, C+
 Episodes have 5 to 25 steps; the module is verified after each step, and the trace is replayed in another
 process, which must reach the same module and object. Stock opt repeats a failing step on the state before the
 step; if opt fails, too, that is a separate count. With `--corpus`, the programs are those of a corpus, of
-another machine for example, and all actions are equally frequent.
+another machine for example, and all actions are equally frequent. With `--decisions`, the actions are those
+of llvm_codegen after clang's -Oz, 1 to 12 in an episode, at the program and at its functions. The object is
+made after the last one. If LLVM fails, the fewest decisions with which it does are printed.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ from tests.sources import DATA
 PACKAGES = ("zopfli", "lz4", "cmarkgfm", "box2d")
 EPISODE = 50
 MOST = 2000  # instructions of a program of a corpus
-TASK = load_task("llvm_passes")
+MOST_DECISIONS = 12
+TASK, CODEGEN = load_task("llvm_passes"), load_task("llvm_codegen")
 
 
 def main() -> None:
@@ -66,8 +69,12 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder of burnish corpus build")
+    parser.add_argument("--decisions", action="store_true", help="on code generation, with --corpus")
     parser.add_argument("--plain", action="store_true", help="without debug information")
     options = parser.parse_args()
+    if options.decisions:
+        play_decisions(options)
+        return
     if options.of or options.corpus:
         play_often(options)
         return
@@ -135,6 +142,67 @@ def play_often(options: argparse.Namespace) -> None:
     print(f"{len(programs)} programs, {options.episodes} episodes, {counts['actions']} actions")
     for what in ("fails", "fails with opt, too", "time-out", "replays differently"):
         print(f"  {what}: {counts[what]}")
+
+
+def play_decisions(options: argparse.Namespace) -> None:
+    """Play episodes of decisions on code generation, and print the failures."""
+    programs = open_corpus(options.corpus).where(lambda row: row.instructions <= MOST)
+    limits = Limits(deadline_seconds=options.deadline)
+    counts: Counter[str] = Counter()
+    for number in track(range(options.episodes), description="episodes"):
+        rng = np.random.default_rng([options.seed, number])
+        program = programs[int(rng.integers(len(programs)))]
+        trace = decisions(program, rng, int(rng.integers(1, 1 + MOST_DECISIONS)), limits)
+        counts["decisions"] += len(trace)
+        made = [object_after(program, trace, limits) for _ in range(2)]
+        if crashes := [one for one in made if isinstance(one, CompilerCrash)]:
+            counts["fails"] += 1
+            print(f"{number}: {program.name}: {crashes[0]}\n    {fewest_failing(program, trace, limits)}")
+        elif made[0] != made[1]:
+            counts["replays differently"] += 1
+            print(f"{number}: {program.name}: replays differently\n    {trace}")
+    print(f"{len(programs)} programs, {options.episodes} episodes, {counts['decisions']} decisions")
+    for what in ("fails", "replays differently"):
+        print(f"  {what}: {counts[what]}")
+
+
+def decisions(program: Program, rng: np.random.Generator, count: int, limits: Limits) -> list[str]:
+    """Return legal decisions, each at the program or at a random function."""
+    session = Sandbox(CODEGEN.open, program, limits=limits)
+    try:
+        sites = ["", *session.sites()]
+        found = []
+        for _ in range(count):
+            site = sites[int(rng.integers(len(sites)))]
+            action = CODEGEN.actions[int(rng.choice(np.flatnonzero(session.legal(site))))]
+            found.append(f"{site}: {action}" if site else action)
+        return found
+    finally:
+        session.shutdown()
+
+
+def object_after(program: Program, trace: Sequence[str], limits: Limits) -> bytes | CompilerCrash:
+    """Return the object after decisions, made in a new process, or LLVM's failure."""
+    session = Sandbox(CODEGEN.open, program, limits=limits)
+    try:
+        session.replay(trace)
+        made = session.observe("object")
+        assert isinstance(made, bytes)
+        return made
+    except CompilerCrash as error:
+        return error
+    finally:
+        session.shutdown()
+
+
+def fewest_failing(program: Program, trace: Sequence[str], limits: Limits) -> list[str]:
+    """Return decisions without which LLVM does not fail, none of which can be left out."""
+    kept = list(trace)
+    for text in trace:
+        fewer = [other for other in kept if other != text]
+        if isinstance(object_after(program, fewer, limits), CompilerCrash):
+            kept = fewer
+    return kept
 
 
 def own_programs(flags: list[str]) -> list[Program]:

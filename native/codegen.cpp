@@ -1,8 +1,8 @@
 #include "codegen.h"
 
+#include "library_calls.h"
 #include "llvm_options.h"
 #include "objects.h"
-#include "unaligned.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -92,7 +92,7 @@ std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHo
   }
   auto target = copy->make_target(back_end.cpu, options);
   target->setOptLevel(codegen_level(back_end.level));
-  split_unaligned(copy->ir(), *target);
+  avoid_library_calls(copy->ir(), *target);
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   {

@@ -264,16 +264,21 @@ def test_a_program_with_its_own_library_for_compilers_needs_no_more_of_it(projec
     packed = "struct packed { char a; unsigned b; long long c; } __attribute__((packed));\n"
     read = "long long read(struct packed *p) { p->b += 3; p->c = p->b; return p[1].c + p[2].b; }\n"
     divide = "unsigned tenth(unsigned x) { return x / 10; }\n"
+    shift = "long long shift(long long x, int by) { return x << by; }\n"
     flags = ("-ffreestanding", "-mno-unaligned-access")
-    for source, expected in ((packed + read + SOURCE, "optimized"), (divide + SOURCE, "kept")):
+    for source, chip, expected in (
+        (packed + read + SOURCE, "cortex-m0plus", "optimized"),
+        (divide + SOURCE, "cortex-m0plus", "kept"),  # without a long product
+        (divide + shift + SOURCE, "cortex-a8", "optimized"),
+    ):
         project.theirs(
             "O0",
-            "-mcpu=cortex-m0plus",
+            f"-mcpu={chip}",
             *flags,
-            source=source.replace(divide, "unsigned tenth(unsigned x) { return x; }"),
+            source=source.replace("x / 10", "x").replace("x << by", "x"),
         )
         (project.folder / "item.c").write_text(source)
-        text = (SAID / "arm-none-eabi-gcc.txt").read_text().replace("-mcpu=cortex-m4", "-mcpu=cortex-m0plus")
+        text = (SAID / "arm-none-eabi-gcc.txt").read_text().replace("-mcpu=cortex-m4", f"-mcpu={chip}")
         (project.folder / "said.txt").write_text(text.replace(" -fno-ipa-sra", f" {' '.join(flags)}"))
         script = project.folder / "tools" / "arm-none-eabi-gcc"
         script.write_text(

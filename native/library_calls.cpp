@@ -1,4 +1,4 @@
-#include "unaligned.h"
+#include "library_calls.h"
 
 #include "attributes.h"
 
@@ -65,8 +65,6 @@ unsigned bits_of(Type *type, Align alignment, const DataLayout &layout) {
   return bits == WORD_BITS || bits == 2 * WORD_BITS ? bits : 0;
 }
 
-} // namespace
-
 void split_unaligned(llvm::Module &module, TargetMachine &target) {
   const Triple &triple = target.getTargetTriple();
   if (!(triple.isARM() || triple.isThumb()) || !module.getModuleFlag(GNU_EABI))
@@ -87,6 +85,33 @@ void split_unaligned(llvm::Module &module, TargetMachine &target) {
           split(*store, bits);
       }
   }
+}
+
+// Returns whether forbid_builtins has named a function of the compiler's library.
+bool forbids_library(const Function &function) {
+  return llvm::any_of(function.getAttributes().getFnAttrs(), [](const Attribute &attribute) {
+    return attribute.isStringAttribute() && attribute.getKindAsString().starts_with("no-builtin-__");
+  });
+}
+
+// Returns whether LLVM may call a function for an operation with `minsize`, and computes it inline without.
+bool is_called(const Instruction &instruction, unsigned widest) {
+  const auto *operation = dyn_cast<BinaryOperator>(&instruction);
+  if (!operation)
+    return false;
+  return operation->isShift() ? operation->getType()->getScalarSizeInBits() > widest
+                              : operation->isIntDivRem() && isa<Constant>(operation->getOperand(1));
+}
+
+} // namespace
+
+void avoid_library_calls(llvm::Module &module, TargetMachine &target) {
+  split_unaligned(module, target);
+  unsigned widest = module.getDataLayout().getLargestLegalIntTypeSizeInBits();
+  for (Function &function : module)
+    if (function.hasMinSize() && forbids_library(function) &&
+        llvm::any_of(instructions(function), [&](const Instruction &one) { return is_called(one, widest); }))
+      function.removeFnAttr(Attribute::MinSize);
 }
 
 } // namespace burnish
