@@ -94,9 +94,9 @@ public:
   }
 };
 
-// Drops the features that change nothing from ARM's functions: "-vfp4" where the CPU has none. Code is the same. LLVM
-// reads the whole list several times for each copy of a module and each code generation, which for a small file takes
-// half of the time.
+// Drops the features that change nothing from functions for ARM and RISC-V: "-vfp4" where the CPU has none. Code is the
+// same. LLVM reads the whole list several times for each copy of a module and each code generation, which for a small
+// file takes half of the time on ARM, a tenth on RISC-V. clang's lists for other machines are short.
 void shorten_features(llvm::Module &module);
 
 std::string llvm_version();

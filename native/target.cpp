@@ -136,7 +136,7 @@ std::string changing_features(const llvm::Module &module, StringRef cpu, StringR
 
 void shorten_features(llvm::Module &module) {
   const Triple &triple = module.getTargetTriple();
-  if (!(triple.isARM() || triple.isThumb()) || !back_end(triple))
+  if (!(triple.isARM() || triple.isThumb() || triple.isRISCV()) || !back_end(triple))
     return;
   for (Function &function : module) {
     StringRef cpu = function.getFnAttribute("target-cpu").getValueAsString();

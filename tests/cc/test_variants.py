@@ -21,7 +21,6 @@ from burnish.cc.file_budget import FileBudget
 from burnish.cc.foreign import after_level
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.object_trials import in_groups
 from burnish.cc.own_trials import Own
 from burnish.cc.prior_variants import Variants, variants_of
 from burnish.cc.repeating import BEGIN, split_code
@@ -47,15 +46,11 @@ def start_of(source: Path, folder: Path) -> tuple[Start, ClangJob]:
     job, front = job_of(source, "-Oz", folder), folder / "front.bc"
     subprocess.run(job.front_end(front).command, check=True)
     own = emit_described(after_level(front.read_bytes(), "Oz"), job).code
-    return Start(front.read_bytes(), job.command, finished, own), job
+    return Start(front.read_bytes(), job.command, _native.Module.join_groups, own), job
 
 
 def loaded_bytes(code: bytes) -> int:
     return int(_native.object_sizes(code, True).loaded_bytes)
-
-
-def finished(attempt: Attempt) -> Attempt:
-    return replace(attempt, bitcode=in_groups(attempt.bitcode))
 
 
 def short(name: str, **options: object) -> Request:
@@ -235,7 +230,7 @@ def start_on(machine: tuple[str, ...], source: str, folder: Path) -> tuple[Start
     job = job_of(DATA / source, " ".join(("-Oz", *machine)), folder)
     own = own_of(job, folder)
     level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
-    return Start(own.front, job.command, finished, own.code, level, own.after), own
+    return Start(own.front, job.command, _native.Module.join_groups, own.code, level, own.after), own
 
 
 @EACH_MACHINE

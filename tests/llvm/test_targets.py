@@ -105,14 +105,26 @@ def test_back_ends_do_not_change_each_other() -> None:
     assert [_native.Module(content).emit_object("Oz") for content in contents] == [*alone, *reversed(alone)]
 
 
-@pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4", "cortex-m33", "cortex-m7", "cortex-m55"])
-@pytest.mark.parametrize("abi", ["soft", "softfp", "hard"])
-def test_features_that_change_nothing_are_left_out(cpu: str, abi: str) -> None:
+CORES = [
+    ("thumbv7em-none-eabi", f"-mcpu={cpu}", f"-mfloat-abi={abi}")
+    for cpu in ("cortex-m0plus", "cortex-m4", "cortex-m33", "cortex-m7", "cortex-m55")
+    for abi in ("soft", "softfp", "hard")
+] + [
+    ("riscv32-unknown-elf", "-march=rv32imc", "-mabi=ilp32"),
+    ("riscv32-unknown-elf", "-march=rv32e", "-mabi=ilp32e"),
+    ("riscv32-unknown-elf", "-march=rv32imafc_zba_zbb_zcb", "-mabi=ilp32f"),
+    ("riscv64-unknown-elf", "-mcpu=sifive-u74", "-mabi=lp64d"),
+    ("riscv64-unknown-elf", "-mcpu=sifive-u74", "-march=rv64imac", "-mabi=lp64"),
+]
+
+
+@pytest.mark.parametrize("core", CORES, ids=" ".join)
+def test_features_that_change_nothing_are_left_out(core: tuple[str, ...]) -> None:
     """native/target.cpp shortens the list unless the function names a CPU for which code is tuned."""
-    flags = ("--target=thumbv7em-none-eabi", f"-mcpu={cpu}", f"-mfloat-abi={abi}", "-Oz", "-S", "-emit-llvm")
-    text = printed("clang", *flags, "-Xclang", "-disable-llvm-passes", DATA / "freestanding.c", "-o", "-")
-    named = f'"target-cpu"="{cpu}"'
-    tuned = text.replace(named, f'{named} "tune-cpu"="{cpu}"')
+    target, *flags = core
+    words = (f"--target={target}", *flags, "-Oz", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes")
+    text = printed("clang", *words, DATA / "freestanding.c", "-o", "-")
+    tuned = re.sub(r'"target-cpu"="(\S+)"', r'"target-cpu"="\1" "tune-cpu"="\1"', text)
     assert tuned != text
     objects, unset = set(), []
     for one in (text, tuned):

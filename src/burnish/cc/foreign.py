@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from burnish.cc.outcomes import Outcome, level_of_passes
 from burnish.cc.own_trials import BackEndTrials
 from burnish.cc.requests import Attempt, KeptReference
+
+if TYPE_CHECKING:
+    from burnish import _native
 
 OF_COMPILERS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
 """Functions that a compiler may call for what the source writes otherwise; every C library has them."""
@@ -38,9 +42,10 @@ class ForeignTrials(BackEndTrials):
             self.take(attempt)
             self.own, self.level = self.code, self.best
 
-    def finished(self, found: Attempt) -> Attempt:
+    def finish(self, module: _native.Module) -> bool:
         """See Trials."""
-        return separated(super().finished(found), self.job.command)
+        changed = super().finish(module)
+        return separate(module, self.job.command) or changed
 
     def adapted(self, code: bytes) -> bytes:
         """See BackEndTrials."""
@@ -113,15 +118,20 @@ def after_level(bitcode: bytes, level: str) -> bytes:
     return module.bitcode()
 
 
-def separated(attempt: Attempt, command: Sequence[str]) -> Attempt:
-    """Return an attempt; with -fdata-sections, the strings of each function get a section."""
+def separate(module: _native.Module, command: Sequence[str]) -> bool:
+    """Give the strings of each function a section with -fdata-sections; return whether it is given."""
     if "-fdata-sections" not in command:
-        return attempt
+        return False
+    module.separate_strings()
+    return True
+
+
+def separated(bitcode: bytes, command: Sequence[str]) -> bytes:
+    """Return a module after `separate`."""
     from burnish import _native
 
-    module = _native.Module(attempt.bitcode, "finished")
-    module.separate_strings()
-    return replace(attempt, bitcode=module.bitcode())
+    module = _native.Module(bitcode, "separated")
+    return module.bitcode() if separate(module, command) else bitcode
 
 
 def has_stack_note(file: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.cc.copies import change_of_groups, group_bytes
 from burnish.cc.isolation import Guard
@@ -15,6 +16,9 @@ from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.cc.trials import Trials
 from burnish.core.trace import Trace, of_sites
 from burnish.llvm.targets import REGISTERS, machine_of
+
+if TYPE_CHECKING:
+    from burnish import _native
 
 Symbol = tuple[str, bool, int]
 """A symbol that other objects may rely on: its name, whether it is weak, and its visibility."""
@@ -45,10 +49,16 @@ class ObjectTrials(Trials):
         """True if the machine has registers: for WebAssembly, code generation has few decisions."""
         return machine_of(self.job.value("-triple") or "") in REGISTERS
 
+    def finish(self, module: _native.Module) -> bool:
+        """See Trials."""
+        return module.join_groups()
+
     def finished(self, found: Attempt) -> Attempt:
         """See Trials."""
-        bitcode = in_groups(super().finished(found).bitcode)
-        return replace(found, bitcode=bitcode, emitted=found.emitted if bitcode is found.bitcode else None)
+        from burnish import _native
+
+        module = _native.Module(super().finished(found).bitcode, "optimized")
+        return replace(found, bitcode=module.bitcode(), emitted=None) if self.finish(module) else found
 
     def try_variants(self, request: Request) -> bool:
         """See Trials."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import ClangJob
@@ -11,6 +12,9 @@ from burnish.cc.linked import ELF
 from burnish.cc.object_trials import ObjectTrials, Symbol
 from burnish.cc.requests import Attempt, Emitted, Optimizer, Request
 from burnish.core.trace import Trace
+
+if TYPE_CHECKING:
+    from burnish import _native
 
 _DEFINED, _WEAK = (0, 1, 4), 1  # kinds of symbols, as native/units.h has them
 
@@ -102,9 +106,9 @@ class OwnTrials(BackEndTrials):
         else:
             super().repeat(trace, request, checks=checks)
 
-    def finished(self, found: Attempt) -> Attempt:
+    def finish(self, module: _native.Module) -> bool:
         """See Trials; only linkers of ELF objects drop a group with its local functions."""
-        return super().finished(found) if self.is_elf else found
+        return self.is_elf and super().finish(module)
 
     def clangs_module(self) -> bytes:
         """See ObjectTrials."""

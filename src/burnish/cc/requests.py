@@ -13,6 +13,7 @@ from burnish.core.clock import PROCESSORS, Clock
 from burnish.files import default_cache
 
 if TYPE_CHECKING:
+    from burnish import _native
     from burnish.llvm.modules.origin import CallCosts
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
@@ -209,10 +210,10 @@ class Start:
 
     bitcode: bytes = field(repr=False)
     command: tuple[str, ...]  # of clang -cc1, with the options of code generation
-    finished: Callable[[Attempt], Attempt]  # see burnish.cc.trials.Trials
+    finish: Callable[[_native.Module], bool]  # see burnish.cc.object_trials.ObjectTrials
     own: bytes | None = field(default=None, repr=False)  # the object after the level's passes
     level: Attempt | None = field(default=None, repr=False)  # the module after them, with its object
-    level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finished`
+    level_bitcode: bytes | None = field(default=None, repr=False)  # the same before `finish`
     steps: Steps | None = None  # makes trials in other processes: Guard.steps
 
 

@@ -27,6 +27,7 @@ from burnish.core.errors import BurnishError
 from burnish.core.trace import Trace
 
 if TYPE_CHECKING:
+    from burnish import _native
     from burnish.cc.machine_code import Generated
 
 
@@ -62,6 +63,10 @@ class Trials(ABC):
         Raises:
             KeptReference: the module cannot be made.
         """
+
+    def finish(self, module: _native.Module) -> bool:
+        """Change a module after its last pass as the object needs it; return whether it was changed."""
+        return False
 
     def finished(self, found: Attempt) -> Attempt:
         """Return the optimizer's attempt, ready for code generation; called in the optimizer's process."""
@@ -146,7 +151,7 @@ class Trials(ABC):
 
     def _start(self) -> Start:
         known = self.own, self.level, self.level_bitcode
-        return Start(self.module, self.command, self.finished, *known, self.guard.steps)
+        return Start(self.module, self.command, self.finish, *known, self.guard.steps)
 
     def _taken(self, made: Callable[[], Attempt]) -> bool:
         """Take an attempt; return False if code generation is left to clang."""

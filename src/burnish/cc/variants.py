@@ -28,7 +28,7 @@ from burnish.core.staged import Stage, StagedSession
 from burnish.core.trace import Trace
 from burnish.core.walk import replay_legal
 from burnish.llvm.modules.debug_info import without_debug_info
-from burnish.llvm.modules.module import read_module
+from burnish.llvm.modules.module import clone_module
 from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.targets import REGISTERS, machine_of
@@ -312,10 +312,8 @@ def _staged(first: ModuleSession, start: Start) -> StagedSession:
 
     def code_generation(passes: Session) -> CodegenSession:
         assert isinstance(passes, ModuleSession)
-        bitcode, is_level = passes.module.bitcode(), tuple(passes.trace) == origin.reference
-        finished = start.finished(Attempt(bitcode, (), 0)).bitcode
-        if finished is not bitcode:
-            module = read_module(replace(origin.program, content=finished))
+        is_level, module = tuple(passes.trace) == origin.reference, clone_module(passes.module)
+        if start.finish(module):
             passes = ModuleSession(module, first.options, origin)
         generations = Generations(passes, back_end)
         if is_level and start.level and start.level.emitted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from burnish.cc.foreign import (
@@ -54,15 +55,14 @@ class ForeignProgramTrials(ProgramTrials):
         best, _ = super().generated()
 
         def again() -> tuple[Attempt, bytes]:
-            ready = separated(best, self.command)
+            ready = replace(best, bitcode=separated(best.bitcode, self.command))
             return ready, self._emit(ready.bitcode)
 
         return self.guard.step(again)
 
     def generate(self, bitcode: bytes, output: Path) -> None:
         """See ProgramTrials; clang's package has no back end for the machine."""
-        module = Attempt(bitcode, (), 0)
-        self.place(self.guard.step(lambda: self._emit(separated(module, self.command).bitcode)), output)
+        self.place(self.guard.step(lambda: self._emit(separated(bitcode, self.command))), output)
 
     def place(self, code: bytes, output: Path) -> None:
         """See ProgramTrials."""
