@@ -204,6 +204,17 @@ def test_registers_that_are_not_used_have_their_names_in_clang(
     assert {word for word in words if word.startswith("-ffixed-")} == expected
 
 
+def test_what_kernels_and_busybox_say_on_x86_is_no_obstacle() -> None:
+    """BusyBox gives the first option for every file, Linux the last one."""
+    more = (
+        "-malign-data=abi -maccumulate-outgoing-args -mstringop-strategy=libcall -mpreferred-stack-boundary=3"
+    )
+    text = (SAID / "gcc.txt").read_text().replace(" -quiet", f" -quiet {more}")
+    words = told(GnuCompiler.parse(text), find_tool("clang"))
+    assert "-mstack-alignment=8" in words
+    assert not set(more.split()) & set(words)
+
+
 def test_a_compiler_for_64_bits_is_asked_for_32() -> None:
     words = told(said("riscv64-unknown-elf-gcc"), find_tool("clang"))
     assert words[0] == "--target=riscv32-unknown-elf"

@@ -55,7 +55,10 @@ DROPPED = """
     -fearly-inlining -fno-aggressive-loop-optimizations -faggressive-loop-optimizations -fno-cprop-registers
     -fcprop-registers -femit-struct-debug-* -fno-loop-optimize -floop-optimize -fno-unswitch-loops
     -funswitch-loops -mno-apcs-frame -mno-sched-prolog -mno-fdpic -mvectorize-with-neon-* -mrestrict-it
-    -mno-restrict-it
+    -mno-restrict-it -malign-data=* -maccumulate-outgoing-args -mno-accumulate-outgoing-args -mpush-args
+    -mno-push-args -minline-all-stringops -minline-stringops-dynamically -mno-align-stringops
+    -mstringop-strategy=* -mmemcpy-strategy=* -mmemset-strategy=* -mbranch-cost=* -mmove-max=* -mstore-max=*
+    -mprefer-avx128 -mno-fancy-math-387 -mdispatch-scheduler
 """.split()
 _DROPPED = frozenset(word for word in DROPPED if not word.endswith("*"))
 _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
@@ -64,6 +67,8 @@ _DROPPED_BEGINNINGS = tuple(word[:-1] for word in DROPPED if word.endswith("*"))
 _RISCV_REGISTERS = """
     zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6
 """.split()
+
+_STACK_BOUNDARY = re.compile(r"-mpreferred-stack-boundary=(\d)")  # of x86, as a power of two
 
 # What clang calls otherwise, on ARM.
 _OF_ARM = {
@@ -290,6 +295,8 @@ def _as_clang_names_it(word: str, machine: str) -> str:
         return re.sub("^-ffixed-r", "-ffixed-x", word)
     if machine.startswith("riscv") and (register := word.removeprefix("-ffixed-")) in _RISCV_REGISTERS:
         return f"-ffixed-x{_RISCV_REGISTERS.index(register)}"
+    if boundary := _STACK_BOUNDARY.fullmatch(word):
+        return f"-mstack-alignment={1 << int(boundary[1])}"
     return word
 
 
