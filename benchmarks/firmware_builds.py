@@ -15,7 +15,6 @@ default benchmarks/results/firmware_builds, gets rows.jsonl, a row for each boar
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -28,9 +27,9 @@ from typing import Any
 
 from kit.kept import keep
 from kit.libraries import library_options
+from kit.makefiles import counts, make
 from shipped.debian import fetch_archive, unpack
 
-from burnish.cc import build_log
 from burnish.cc.commands.launch import find_launcher
 
 PACKAGE = "u-boot"
@@ -50,11 +49,6 @@ SETTINGS = (
 WAYS = ("gcc -Os", "gcc -Os -flto", "burnish cc", "burnish cc, longer")
 VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,16}\b")  # addresses
 DEADLINE_SECONDS = 120
-SAME_BUILD = {
-    "SOURCE_DATE_EPOCH": "1700000000",
-    "KBUILD_BUILD_USER": "nobody",
-    "KBUILD_BUILD_HOST": "nowhere",
-}
 
 
 @dataclass(frozen=True)
@@ -139,30 +133,17 @@ def build(board: Board, way: str, folder: Path, made: Path, options: argparse.Na
     compiler, settings = f"{board.prefix}gcc", [*SETTINGS, *board.settings]
     if way.startswith("burnish"):
         budget = [] if way == "burnish cc" else ["--budget", options.budget]
-        words = [find_launcher("burnish-cc"), "--remember=none", *budget, "--report", str(made / "log")]
-        compiler = " ".join([*words, compiler])
+        own = [find_launcher("burnish-cc"), "--remember=none", *budget, "--report", str(made / "log")]
+        compiler = " ".join([*own, compiler])
     elif way == "gcc -Os -flto":
         settings.append("CONFIG_LTO=y")
-    make = ["make", "-s", f"O={made}", f"CROSS_COMPILE={board.prefix}", f"CC={compiler}"]
-    run_make([*make, board.config], folder)
+    words = (f"O={made}", f"CROSS_COMPILE={board.prefix}", f"CC={compiler}")
+    make(folder, *words, board.config)
     with (made / ".config").open("a") as config:
         config.write("".join(f"{line}\n" for line in settings))
-    run_make([*make, "olddefconfig"], folder)
-    run_make([*make, f"-j{options.jobs}", "u-boot.bin"], folder)
+    make(folder, *words, "olddefconfig")
+    make(folder, *words, f"-j{options.jobs}", "u-boot.bin")
     return made / "u-boot.bin"
-
-
-def run_make(command: Sequence[str], folder: Path) -> None:
-    """Run a command of U-Boot's Makefile.
-
-    Raises:
-        RuntimeError: it fails.
-    """
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **SAME_BUILD}, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}:\n{done.stderr[-2000:]}")
 
 
 def run(board: Board, image: Path) -> str:
@@ -176,13 +157,6 @@ def run(board: Board, image: Path) -> str:
         check=True,
     )
     return VARIES.sub("ADDRESS", done.stdout.decode(errors="replace"))
-
-
-def counts(log: Path) -> dict[str, int]:
-    """Return the number of objects that burnish made smaller, of those that it tried, and of all."""
-    actions = [record.action for record in build_log.read(log)]
-    smaller = actions.count("optimized")
-    return {"smaller": smaller, "tried": smaller + actions.count("kept"), "objects": len(actions)}
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import firmware_builds
-from firmware_builds import BOARDS, VARIES, WAYS, counts, table
+from firmware_builds import BOARDS, VARIES, WAYS, table
+from kit.makefiles import counts
 
 from burnish.cc import build_log
 
