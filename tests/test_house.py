@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 11870,
+    "cc": 11907,
     "cli": 5482,
     "cluster": 1808,
     "console": 854,
@@ -25,7 +25,7 @@ BUDGETS: Mapping[str, int] = {
     "explorer": 3359,
     "files.py": 166,
     "learning": 9433,
-    "llvm": 10310,
+    "llvm": 10292,
     "loops.py": 7,
     "policies": 1743,
     "schedules.py": 23,
@@ -37,7 +37,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/loop_nests": 5817,
     "tasks/mlir_schedules": 9738,
     "tasks/tensors": 1510,
-    "tasks/wasm_passes": 1438,
+    "tasks/wasm_passes": 1437,
     "workers": 1493,
 }
 SLACK = 100  # lines that a room may be below its budget
