@@ -249,8 +249,8 @@ class LinkRecollection:
         """The seconds of search that the budget asks for at most."""
         return needed(self.build.options, self.link.compiler_seconds)
 
-    def recall(self, unsearched: Outcome, program: Path) -> Outcome | None:
-        """Replace a program by an earlier build's; return the outcome, or None if it is unknown.
+    def known(self) -> Kept | None:
+        """Return an earlier build's program, or None if it is unknown.
 
         Raises:
             KeptReference: the program is to be searched once more, and is unknown.
@@ -262,11 +262,14 @@ class LinkRecollection:
                     raise KeptReference("it is not linked as before: the next build links it")
             elif kept and _had_enough(kept, self.build.options, self.link.compiler_seconds):
                 self._keep_link()
-                return _replaced(program, kept, unsearched)
+                return kept
         return None
 
-    def keep(self, outcome: Outcome, program: Path) -> Outcome:
-        """Store an outcome and its program, unless nothing was tried; a smaller one that is known stays."""
+    def keep(self, outcome: Outcome, program: Path, *, described: bool = False) -> Outcome:
+        """Store an outcome and its program, unless nothing was tried.
+
+        A smaller program that is known takes its place, unless other files describe it.
+        """
         if not (outcome.after or outcome.evaluations):
             return outcome
         content = program.read_bytes() if outcome.after else None
@@ -276,8 +279,8 @@ class LinkRecollection:
             with self.memory.together():
                 better = self.memory.keep(kept, _cost(outcome, self.build.options.objective))
                 self._keep_link()
-            if better.content != content:
-                return _replaced(program, better, outcome)
+            if better.content != content and not described:
+                return take(program, better, outcome)
         return outcome
 
     def _keep_link(self) -> None:
@@ -285,7 +288,8 @@ class LinkRecollection:
             self.memory.keep_source(self.key, self.build.key.name, self.key, self.inputs, self.link, b"")
 
 
-def _replaced(program: Path, kept: Kept, outcome: Outcome) -> Outcome:
+def take(program: Path, kept: Kept, outcome: Outcome) -> Outcome:
+    """Replace a program by that of an earlier build, if this had a smaller one; return its outcome."""
     if kept.content is not None:
         write_atomically(program, kept.content)
     return kept.outcome(outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,10 @@ from burnish.cc.kept import ObjectMemory
 from tests.cc.link.conftest import FLAGS, Builds, C
 
 
-def linked(builds: Builds, output: str = "program") -> Record:
+def linked(builds: Builds, output: str = "program", *options: str) -> Record:
     """Link the objects of C, and return the line of the log."""
     objects = [source.replace(".c", ".o") for source in C]
-    builds.cc("-Oz", *objects, "-o", output, "-Wl,--gc-sections")
+    builds.cc("-Oz", *objects, "-o", output, "-Wl,--gc-sections", *options)
     return build_log.read(builds.log)[-1]
 
 
@@ -38,6 +39,27 @@ def test_an_unchanged_program_is_not_searched_again(remembering: Builds) -> None
     assert (again.loaded_bytes, again.trace) == (first.loaded_bytes, first.trace)
     assert (builds.folder / "other").read_bytes() == made
     builds.run("./other")
+
+
+def test_a_program_with_a_map_is_made_again_without_a_search(remembering: Builds) -> None:
+    """The map must be of the program that stays; firmware is linked with one."""
+    builds = remembering
+    first = linked(builds, "program", "-Wl,-Map=program.map")
+    files = [builds.folder / "program", builds.folder / "program.map"]
+
+    def contents() -> list[bytes]:
+        return [
+            re.sub(rb"/\S+", b"", path.read_bytes()) for path in files
+        ]  # temporary folders have other names
+
+    made = contents()
+    for path in files:
+        path.unlink()
+    assert first.action == "optimized" and first.evaluations and not first.recalled
+    again = linked(builds, "program", "-Wl,-Map=program.map")
+    assert again.recalled and not again.evaluations
+    assert again.trace == first.trace
+    assert contents() == made
 
 
 def test_a_program_with_a_changed_unit_is_linked_anew(remembering: Builds) -> None:

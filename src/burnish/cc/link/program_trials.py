@@ -15,6 +15,7 @@ from burnish.cc.processes import idle_processors
 from burnish.cc.repeating import split_code
 from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request, Start
 from burnish.cc.trials import Trials
+from burnish.core.trace import Trace
 from burnish.files import write_atomically
 
 # Least times of the steps, in compilations of the module by the level's own passes. In less, attributes are
@@ -44,16 +45,16 @@ class ProgramTrials(Trials):
         self.after: Sizes | None = None  # sizes of `program`
         self.level_seconds = 0.0  # for the level's own passes, code generation and link
 
-    def run(self, outcome: Outcome) -> Outcome:
+    def run(self, outcome: Outcome, known: Trace = ()) -> Outcome:
         """Try the level's passes, attributes of functions, a search of passes and of code; write the best.
 
-        With a lock, try its trace in the place of all after the level's passes.
+        An earlier build's trace, or that of a lock, is tried in the place of all after the level's passes.
 
         Raises:
             KeptReference: the best program does not link a second time, or the lock has no trace for it.
         """
         options, job = self.build.options, self.merged.job
-        trace = locked_trace(options.lock, job.output, UNITS) if options.lock else ()
+        trace = known or (locked_trace(options.lock, job.output, UNITS) if options.lock else ())
         level = self.try_level()
         if trace:
             self.repeat(trace, Request(self.name, level_of_passes(self.merged.level), options))

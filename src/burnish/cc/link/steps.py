@@ -21,7 +21,7 @@ from burnish.cc.link.units import with_unit
 from burnish.cc.linked import read_linked
 from burnish.cc.outcomes import Build, Outcome, Sizes, kept, level_of_passes, passed_through
 from burnish.cc.profiles import profile_of
-from burnish.cc.recalling import LinkRecollection
+from burnish.cc.recalling import LinkRecollection, take
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import KeptReference
 from burnish.core.errors import BurnishError, InputError
@@ -142,18 +142,23 @@ def improve_again(build: Build) -> Outcome:
 
 
 def _found(merged: Merged, unsearched: Outcome, before: Sizes) -> Outcome:
-    """Return the outcome of an earlier build for the same units, or of a search."""
+    """Return the outcome of an earlier build for the same units, or of a search.
+
+    If the command writes a map, which must describe the program, the earlier build's trace is repeated.
+    """
     build, job = merged.build, merged.job
-    recollection = None
-    if not job.has_side_files:
-        linked, inputs = job.output.read_bytes(), [path for _, path in input_paths(job.command)]
-        content = linked, merged.bitcode, inputs
-        recollection = LinkRecollection.of(build, unsearched, merged.clang_seconds, *content)
-    if recollection and (known := recollection.recall(unsearched, job.output)):
-        return known
+    linked, inputs = job.output.read_bytes(), [path for _, path in input_paths(job.command)]
+    content = linked, merged.bitcode, inputs
+    recollection = LinkRecollection.of(build, unsearched, merged.clang_seconds, *content)
+    known = recollection.known() if recollection else None
+    if known and not (known.content and job.has_side_files):
+        return take(job.output, known, unsearched)
     trials = ForeignProgramTrials if build.is_foreign else ProgramTrials
-    outcome = trials(merged, before).run(unsearched)
-    return recollection.keep(outcome, job.output) if recollection else outcome
+    trace = tuple(known.found["trace"]) if known else ()
+    outcome = replace(trials(merged, before).run(unsearched, trace), recalled=bool(known))
+    if not recollection:
+        return outcome
+    return recollection.keep(outcome, job.output, described=job.has_side_files)
 
 
 def _source(units: int) -> str:
