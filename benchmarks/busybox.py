@@ -59,6 +59,7 @@ def ways() -> dict[str, Way]:
         "clang -Oz": Way(clang, "-Oz"),
         "clang -Oz -flto": Way(clang, "-Oz -flto"),
         "burnish cc gcc -Os": Way(f"{burnish} gcc"),
+        "burnish cc -Os": Way(burnish),
         "burnish cc -Oz": Way(burnish, "-Oz"),
         "burnish cc -Oz -flto": Way(burnish, "-Oz -flto"),
     }
