@@ -84,9 +84,8 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     expected: frozenset[str] | None = None
     for name in options.ways:
         with tempfile.TemporaryDirectory() as made:
-            copy = shutil.copytree(
-                folder, Path(made) / PACKAGE
-            )  # its tests need the sources beside the program
+            # BusyBox's tests need the sources beside the program.
+            copy = shutil.copytree(folder, Path(made) / PACKAGE)
             row, failed = measured(ways()[name], copy, options.jobs)
         print(f"{name}: {row}", file=sys.stderr, flush=True)
         expected = failed if expected is None else expected
