@@ -99,13 +99,14 @@ def test_an_error_of_burnishs_is_told_where_it_was_called(burnish: Compiler, tmp
 LEAVING = """
 import os, signal, sys
 from pathlib import Path
-from burnish.cc.isolation import is_loaded, load_or_leave
+from burnish.cc.isolation import OF_SEARCHES, OF_UNITS, is_loaded, load_or_leave
 from burnish.cc.server import serve
 
 def call(arguments):
     with open("calls", "a") as calls:
-        print(os.getpid(), is_loaded(), file=calls)
-    load_or_leave()
+        loaded = "searches" if is_loaded() else "units" if is_loaded(OF_UNITS) else "none"
+        print(os.getpid(), loaded, file=calls)
+    load_or_leave(OF_UNITS if arguments == ["unit"] else OF_SEARCHES)
     if arguments == ["die"]:
         os.kill(os.getpid(), signal.SIGKILL)
     Path("seen").write_text(f"{arguments} {os.environ['MARK']}")
@@ -116,7 +117,10 @@ serve(Path(sys.argv[1]), call)
 
 
 def test_only_the_server_imports_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process of a first file leaves its command to one that begins after the import."""
+    """The process of a first file leaves its command to one that begins after the import.
+
+    For units of a whole program, the server imports less.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MARK", "a = b")
     with tempfile.TemporaryDirectory() as short:
@@ -124,6 +128,7 @@ def test_only_the_server_imports_searches(tmp_path: Path, monkeypatch: pytest.Mo
         process = subprocess.Popen([sys.executable, "-c", LEAVING, str(path)], stdin=subprocess.DEVNULL)
         try:
             wait_until(lambda: _answers(path))
+            assert server._ask(path, ["unit"]) == 7
             assert server._ask(path, ["one", "a\nb"]) == 7
             assert (tmp_path / "seen").read_text() == "['one', 'a\\nb'] a = b"
             assert server._ask(path, ["die"]) is None
@@ -134,8 +139,8 @@ def test_only_the_server_imports_searches(tmp_path: Path, monkeypatch: pytest.Mo
             process.kill()
             process.wait()
         pids, loaded = zip(*map(str.split, (tmp_path / "first").read_text().splitlines()), strict=True)
-        assert loaded == ("False", "True", "True", "True")
-        assert len(set(pids)) == 4
+        assert loaded == ("none", "units", "units", "searches", "searches", "searches")
+        assert len(set(pids)) == 6
         again = subprocess.Popen([sys.executable, "-c", LEAVING, str(path)], stdin=subprocess.DEVNULL)
         try:
             wait_until(lambda: _answers(path))

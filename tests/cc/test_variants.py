@@ -229,8 +229,8 @@ def start_on(machine: tuple[str, ...], source: str, folder: Path) -> tuple[Start
     """Return a module before any pass for another machine with burnish's own object."""
     job = job_of(DATA / source, " ".join(("-Oz", *machine)), folder)
     own = own_of(job, folder)
-    level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
-    return Start(own.front, job.command, _native.Module.join_groups, own.code, level, own.after), own
+    finish, after = _native.Module.join_groups, own.level.bitcode
+    return Start(own.front, job.command, finish, own.code, own.level, after), own
 
 
 @EACH_MACHINE
@@ -311,16 +311,17 @@ def test_traces_of_the_whole_program_come_first(
 def test_little_time_is_for_variants(alike: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traces of the whole program are tried if there is time for five code generations."""
     start, job = start_of(alike, tmp_path)
-    after, made = back_end.made_of(start.bitcode, job, passes=True)
-    assert isinstance(made, Emitted) and made.seconds > 0
+    own = back_end.level_of(start.bitcode, job)
+    made = own.emitted
+    assert made and made.seconds > 0
     whole = ("clang<Oz>", "outline<call-cost=2>")
     chosen = Variants((whole,), variants_of("X86").of_functions[:2])
     monkeypatch.setattr(variants, "variants_of", lambda _: chosen)
     request = replace(request_of("alike.c"), short_code=True, until=100.0, clock=CountedClock())
 
     def found(seconds: float) -> Attempt:
-        level = Attempt(after, (), 0, made.calls, emitted=replace(made, seconds=seconds))
-        return vary(replace(start, level=level, level_bitcode=after), request)
+        level = replace(own, emitted=replace(made, seconds=seconds))
+        return vary(replace(start, level=level, level_bitcode=own.bitcode), request)
 
     assert found(20.0).trace[:2] == whole
     with pytest.raises(KeptReference, match="nothing smaller was found"):

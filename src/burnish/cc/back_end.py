@@ -10,7 +10,7 @@ from burnish.cc import stack_usage
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import level_of_passes
 from burnish.cc.profiles import without_profile
-from burnish.cc.requests import Emitted, KeptReference
+from burnish.cc.requests import Attempt, Emitted, KeptReference
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import CompilerCrash
 from burnish.llvm.modules.origin import CallCosts, Options, prepare, run_level
@@ -79,23 +79,25 @@ def emit_described(bitcode: bytes, job: ClangJob) -> Emitted:
     return Emitted(made.object, CallCosts.of(made), PROCESSORS.now() - start)
 
 
-def made_of(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:
-    """Return a module of the front end after the passes of its level, and its object.
-
-    If the job makes assembly, this comes as bytes in the object's place.
+def level_of(front: bytes, job: ClangJob) -> Attempt:
+    """Return what the passes of its level make of a module of the front end, with the object.
 
     Raises:
         KeptReference, CompilerCrash: see `emit`.
     """
-    module = _native.Module(bitcode, job.source)
+    after = after_level(front, job)
+    made = emit_described(after, job)
+    return Attempt(after, (), 0, made.calls, emitted=made)
+
+
+def after_level(front: bytes, job: ClangJob) -> bytes:
+    """Return a module of the front end after the passes of its level."""
+    module, level = _native.Module(front, job.source), level_of_passes(job.level)
     module.number_on()
-    level = level_of_passes(job.level)
-    if passes and module.has_debug_info:
+    if module.has_debug_info:
         prepare(module, Options(level=level))
-    if passes:
-        run_level(module, level)
-    after = module.bitcode()
-    return after, emit_described(after, job) if job.compiles else emit(after, job)
+    run_level(module, level)
+    return module.bitcode()
 
 
 def _back_end(job: ClangJob) -> _native.BackEnd:

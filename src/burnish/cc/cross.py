@@ -24,7 +24,7 @@ from burnish.cc.outcomes import Build, Outcome, passed_through
 from burnish.cc.own_trials import Own
 from burnish.cc.recalling import DEPENDENCIES
 from burnish.cc.refusals import refused_option
-from burnish.cc.requests import Compiled, DriverOptions, Emitted, KeptReference, Optimizer
+from burnish.cc.requests import Attempt, Compiled, DriverOptions, KeptReference, Optimizer
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
@@ -134,8 +134,8 @@ class CrossCommand:
         own_rule = job.value("-dependency-file")
         if not own_rule:
             first = first.with_dependencies(folder / DEPENDENCIES)
-        if code := processes.run(first.command):
-            return code
+        if failed := processes.run(first.command):
+            return failed
         if own_rule:
             shutil.copyfile(own_rule, folder / DEPENDENCIES)
         before = front.read_bytes()
@@ -144,16 +144,19 @@ class CrossCommand:
         if self.options.whole_program and job.compiles and not why:
             _write(job, before)
             return 0
-        after, made = _guard(folder).step(lambda: _made(before, job, passes=not as_is))
-        _write(job, made if isinstance(made, bytes) else made.code)
+        if why or not job.compiles:
+            code = _guard(folder).step(lambda: _emitted(before, job, passes=not as_is))
+            _write(job, code)
+            if not job.compiles:
+                return 0
+            stack_usage.write(job, code)
+            return passed_through(job, why or "", job.output_path)
+        own = Own(before, _guard(folder).step(lambda: _level(before, job)))
+        _write(job, own.code)
         ended = PROCESSORS.now()
-        if isinstance(made, bytes):
-            return 0
-        stack_usage.write(job, made.code)
-        if why:
-            return passed_through(job, why, job.output_path)
+        stack_usage.write(job, own.code)
         build = self._build(job, ended - start, ended, folder)
-        outcome = improve_own(build, job, Own(before, after, made), folder)
+        outcome = improve_own(build, job, own, folder)
         if outcome.better:
             better = outcome.better.read_bytes()
             stack_usage.write(job, better)
@@ -212,15 +215,20 @@ def own_of(job: ClangJob, folder: Path) -> Own:
     front, guard = folder / "own.bc", _guard(folder)
     guard.run(job.silenced().front_end(front).command)
     before = front.read_bytes()
-    after, made = guard.step(lambda: _made(before, job, passes=True))
-    assert not isinstance(made, bytes)  # which is assembly
-    return Own(before, after, made)
+    return Own(before, guard.step(lambda: _level(before, job)))
 
 
-def _made(bitcode: bytes, job: ClangJob, *, passes: bool) -> tuple[bytes, Emitted | bytes]:
-    from burnish.cc.back_end import made_of  # loads LLVM, so only in this process
+def _level(front: bytes, job: ClangJob) -> Attempt:
+    from burnish.cc.back_end import level_of  # loads LLVM, so only in this process
 
-    return made_of(bitcode, job, passes=passes)
+    return level_of(front, job)
+
+
+def _emitted(front: bytes, job: ClangJob, *, passes: bool) -> bytes:
+    """Return the object, or the assembly, without a search."""
+    from burnish.cc.back_end import after_level, emit
+
+    return emit(after_level(front, job) if passes else front, job)
 
 
 def _assembled(job: ClangJob) -> bytes:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from burnish.cc import processes
 from burnish.cc.command_key import Key
-from burnish.cc.isolation import LONGEST_SECONDS, Guard, load_or_leave
+from burnish.cc.isolation import LONGEST_SECONDS, OF_UNITS, Guard, load_or_leave
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import ObjectMemory, memory_in
 from burnish.cc.known_plans import keep_alike, known_plan, plan_alike
@@ -138,11 +138,9 @@ class Direct:
         from burnish.cc.improve import improve_own
 
         ended = PROCESSORS.now()
-        load_or_leave()
         last = Recollection.of(self._build(plan), job, self._dependencies)
-        trace = last.previous() if last else ()
-        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
-        own, taken = guard.step(lambda: _own(module, job, trace, guard, self.optimizer))
+        load_or_leave()
+        own, taken = self._own(module, job, last.previous() if last else ())
         build = self._build(plan, _clang_seconds(front_end + taken), ended)
         outcome = improve_own(build, job, own, self.workspace)
         if outcome.is_too_small and (recollection := Recollection.of(build, job, self._dependencies)):
@@ -153,12 +151,16 @@ class Direct:
         """Return clang's object with the unit of a whole program; the command has begun at `start`."""
         from burnish.cc.link.units import with_unit
 
-        load_or_leave()
-        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
-        own, taken = guard.step(lambda: _own(module, job, (), guard, self.optimizer))
+        load_or_leave(OF_UNITS)
+        own, taken = self._own(module, job, ())
         clang_seconds = _clang_seconds(front_end + taken)
         spent = max(0.0, PROCESSORS.now() - start - clang_seconds)
         return with_unit(own.code, module, job, clang_seconds, spent)
+
+    def _own(self, module: bytes, job: ClangJob, trace: Trace) -> tuple[Own, float]:
+        """Return the front end's module with clang's object, and the processor time that this one took."""
+        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
+        return guard.step(lambda: _own(module, job, trace, guard, self.optimizer))
 
     def _build(self, plan: ClangJobs, seconds: float = 0.0, ended: float = 0.0) -> Build:
         compiled = Compiled(seconds, ended, frozenset())
@@ -174,16 +176,15 @@ def _own(module: bytes, job: ClangJob, trace: Trace, guard: Guard, optimizer: Op
         KeptReference: LLVM warns of something, which clang would print.
     """
     from burnish import _native
-    from burnish.cc.back_end import made_of
+    from burnish.cc.back_end import level_of
     from burnish.cc.object_trials import repeats_at_once
     from burnish.cc.own_trials import Own, OwnTrials
 
     start = PROCESSORS.now()
-    after, made = made_of(module, job, passes=True)
+    own = Own(module, level_of(module, job))
+    taken = PROCESSORS.now() - start
     if _native.warnings_so_far():
         raise KeptReference("clang would warn")
-    assert not isinstance(made, bytes)  # which is assembly
-    own, taken = Own(module, after, made), PROCESSORS.now() - start
     if repeats_at_once(trace):
         reference = guard.workspace / "repeated.o"
         reference.write_bytes(own.code)

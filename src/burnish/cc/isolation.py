@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
@@ -25,7 +25,10 @@ T = TypeVar("T")
 
 LOAD = 20  # wall time allowed for a step on a busy machine, in units of its processor time
 LEAST_STEP_SECONDS = 60.0  # wall time
+# Modules that the processes of commands share. One for a unit of a whole program needs few.
+OF_UNITS = ("burnish.cc.back_end", "burnish.cc.link.units", "burnish.cc.own_trials")
 OF_SEARCHES = (
+    *OF_UNITS,
     "burnish.cc.machine_code",
     "burnish.cc.objects",
     "burnish.cc.optimizer",
@@ -35,31 +38,39 @@ OF_SEARCHES = (
 LONGEST_SECONDS = 24 * 3600.0  # wall time of a step without which a build has no object
 
 
-def load() -> None:
+def load(names: Sequence[str] = OF_SEARCHES) -> None:
     """Import what searches need, once for all processes that are forked from this one."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have one thread
-    for name in OF_SEARCHES:  # by name, because these modules import this one
+    for name in names:  # by name, because these modules import this one
         importlib.import_module(name)
 
 
-def is_loaded() -> bool:
+def is_loaded(names: Sequence[str] = OF_SEARCHES) -> bool:
     """Return whether `load` has been called here."""
-    return all(name in sys.modules for name in OF_SEARCHES)
+    return all(name in sys.modules for name in names)
 
 
 class LeftToLoaded(Exception):
-    """The command is left to a process that has imported searches; its object has not been written."""
+    """The command is left to a process that has imported some modules; its object has not been written.
+
+    Attributes:
+        names: Of the modules.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self.names = names
 
 
-def load_or_leave() -> None:
+def load_or_leave(names: Sequence[str] = OF_SEARCHES) -> None:
     """Import what searches need, or leave the command to a process of the fork server that has done so.
 
     Raises:
         LeftToLoaded: the server is to import it once, instead of this process.
     """
-    if _Server.loads and not is_loaded():
-        raise LeftToLoaded
-    load()
+    if _Server.loads and not is_loaded(names):
+        raise LeftToLoaded(names)
+    load(names)
 
 
 def expect_server_to_load() -> None:

@@ -24,14 +24,14 @@ class Own:
     """A module, and what burnish makes of it without a search."""
 
     front: bytes = field(repr=False)  # bitcode before any pass
-    after: bytes = field(repr=False)  # bitcode after the passes of its level
-    emitted: Emitted  # its object
+    level: Attempt  # of the passes of its level, with the object
     repeated: Attempt | None = None  # of the trace that the command's last object had; None: not made yet
 
     @property
     def code(self) -> bytes:
         """The object."""
-        return self.emitted.code
+        assert self.level.emitted
+        return self.level.emitted.code
 
 
 class BackEndTrials(ObjectTrials):
@@ -93,8 +93,8 @@ class OwnTrials(BackEndTrials):
 
     def __init__(self, own: Own, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard) -> None:
         super().__init__(own.front, job, reference, optimizer, guard)
-        self.after = self.level_bitcode = own.after
-        self.level = Attempt(own.after, (), 0, own.emitted.calls, emitted=own.emitted)
+        self.level = own.level
+        self.after = self.level_bitcode = own.level.bitcode
         self.is_elf = own.code.startswith(ELF)
         self.known = own.repeated
 

@@ -2,10 +2,12 @@
 
 The start of Python and the imports of a search take 0.5 s, as long as the search for a small file may take.
 The launcher starts the server at the first file of a build, and waits for it (native/launcher/server.cpp). It
-imports searches when a file needs the first one: a build whose objects are all remembered needs none. The
-process of that file leaves its command to a later process, if it can, and only the server imports them. The
-server ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and processors, and
-cannot take over others later. So each combination of them has its own server, with its own name.
+imports searches when a file needs the first one: a build whose objects are all remembered needs none. Units
+of a whole program, as a configure script's tests make them, need a few modules, and no search before a link.
+The process of a first file leaves its command to a later process, if it can, and only the server imports
+modules. The server ends after IDLE_SECONDS without a call. A process inherits namespaces, limits and
+processors, and cannot take over others later. So each combination of them has its own server, with its own
+name.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from burnish.cc.isolation import LeftToLoaded, expect_server_to_load, is_loaded, load
+from burnish.cc.isolation import OF_SEARCHES, OF_UNITS, LeftToLoaded, expect_server_to_load, is_loaded, load
 
 IDLE_SECONDS = 15.0
 LOCK = 3  # the descriptor of the lock that the launcher has taken (native/launcher/server.cpp)
 LOOK_SECONDS = 0.5  # between looks for children that have ended
+SEARCHES, UNITS = b"s", b"u"  # a child tells that the others will need these modules, too
 SIZE, CODE = struct.Struct("<Q"), struct.Struct("<i")
 
 
@@ -74,16 +77,15 @@ def _is_named(descriptor: int, path: str) -> bool:
 
 def _accept(listener: socket.socket, path: Path, lock: int, call: Callable[[list[str]], int]) -> None:
     children: set[int] = set()
-    searched, told = os.pipe()  # a child tells that searches are needed
+    wanted, told = os.pipe()
     busy = time.monotonic()
     while children or time.monotonic() - busy < IDLE_SECONDS:
-        ready, _, _ = select.select([listener.fileno(), searched], [], [], LOOK_SECONDS)
+        ready, _, _ = select.select([listener.fileno(), wanted], [], [], LOOK_SECONDS)
         if ready or children:
             busy = time.monotonic()
         children = {child for child in children if os.waitpid(child, os.WNOHANG)[0] == 0}
-        if searched in ready:
-            os.read(searched, select.PIPE_BUF)
-            load()
+        if wanted in ready:
+            load(OF_SEARCHES if SEARCHES in os.read(wanted, select.PIPE_BUF) else OF_UNITS)
         if listener.fileno() not in ready:
             continue
         connection, _ = listener.accept()
@@ -101,7 +103,7 @@ def _answer(
 ) -> NoReturn:
     """Do the work of the launcher's process, and send the exit code to the launcher.
 
-    If the work needs searches that the server has not imported, a byte goes to `told`.
+    If the work needs modules that the server has not imported, UNITS or SEARCHES goes to `told`.
     """
     code: int | None = 1
     try:
@@ -113,10 +115,10 @@ def _answer(
         try:
             code = call(arguments)
             if told is not None and is_loaded():
-                os.write(told, b"!")
-        except LeftToLoaded:
+                os.write(told, SEARCHES)
+        except LeftToLoaded as left:
             assert told is not None
-            os.write(told, b"!")
+            os.write(told, UNITS if left.names is OF_UNITS else SEARCHES)
             code = _ask(path, arguments)
         sys.stdout.flush()
         if code is not None:

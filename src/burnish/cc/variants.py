@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from burnish import _native
-from burnish.cc.back_end import back_end_of, made_of
+from burnish.cc.back_end import back_end_of, level_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.machine_code import ANOTHER_OBJECT, NO_BACK_END, least_tried
 from burnish.cc.prior_variants import variants_of
@@ -197,9 +197,8 @@ def _with_level(start: Start) -> Start:
     job = ClangJob(start.command)
     if back_end_of(job) is None:
         raise LeftToClang(NO_BACK_END)
-    after, made = made_of(start.bitcode, job, passes=True)
-    assert not isinstance(made, bytes)  # which is assembly
-    return replace(start, level=Attempt(after, (), 0, made.calls, emitted=made), level_bitcode=after)
+    level = level_of(start.bitcode, job)
+    return replace(start, level=level, level_bitcode=level.bitcode)
 
 
 class Begun(NamedTuple):
