@@ -22,7 +22,8 @@ from burnish.cc.commands import cc
 from burnish.cc.direct import DECLINED
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import make_plan
-from burnish.cc.link.units import read_unit, seal_of
+from burnish.cc.kept import contents
+from burnish.cc.link.units import ProgramUnit, read_unit, seal_of
 from burnish.cc.object_kind import COMPARED, plain_command, was_compared
 from burnish.cc.repeating import BEGIN
 from burnish.llvm.toolchain import find_tool
@@ -241,6 +242,34 @@ def test_the_unit_of_a_program_is_in_clangs_object(built: Builds) -> None:
     clangs = (built.folder / "clang.o").read_bytes()
     assert seal_of(content) == seal_of(clangs)
     assert loaded_bytes(content) == loaded_bytes(clangs)
+
+
+def test_an_unchanged_unit_is_in_the_memory(built: Builds) -> None:
+    """With another comment, only clang's front end runs."""
+
+    def unit_of(source: str) -> tuple[bytes, ProgramUnit]:
+        built.source.write_text(source)
+        own = ["--direct", "--whole-program", f"--remember={built.memory}", "--"]
+        words = [*own, "-Oz", "-fPIC", "-c", "table.c"]
+        done = run([sys.executable, "-m", "burnish.cli", "cc", *words], built.folder)
+        assert (done.returncode, done.stderr) == (0, b"")
+        content = built.object.read_bytes()
+        embedded = read_unit(content)
+        assert embedded
+        return seal_of(content).encode(), embedded.unit
+
+    source = built.source.read_text()
+    first = unit_of(source)
+    with sqlite3.connect(built.memory) as database:
+        ((seconds,),) = database.execute("SELECT seconds FROM units").fetchall()
+        assert first[1].seconds == pytest.approx(seconds, abs=1e-4)
+        database.execute("UPDATE units SET seconds = 7")
+    again = unit_of("/* another comment */ " + source)
+    assert again[0] == first[0] and again[1].bitcode == first[1].bitcode
+    assert (again[1].seconds, again[1].spent_seconds) == (7.0, 0.0)
+    changed = unit_of(source + FUNCTION)
+    assert changed[1].seconds < 7
+    assert contents(built.memory).units == 2
 
 
 FILES = st.sampled_from(

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -208,8 +209,10 @@ def test_the_oldest_objects_make_room(tmp_path: Path, monkeypatch: pytest.Monkey
     memory = ObjectMemory(tmp_path / "memory")
     found: dict[str, Any] = {"reason": "", "trace": [], "saved_in_groups": {}, "after": None}
     for number in range(40):
-        memory.keep(Kept(str(number), 1.0, found, os.urandom(100_000)), 1)
+        memory.keep(Kept(str(number), 1.0, found, os.urandom(50_000)), 1)
+        memory.keep_unit(str(number), os.urandom(50_000), 1.0)
     assert memory.same_module("0") is None and memory.same_module("39")
+    assert memory.unit("0") is None and memory.unit("39")
     assert memory.path.stat().st_size < 3 << 20
 
 
@@ -233,6 +236,18 @@ def test_what_is_stored_together_is_stored_as_a_whole(tmp_path: Path) -> None:
         memory.keep(Kept("two", 1.0, {}, None), 9)
         assert not other.same_module("one")
     assert other.same_module("one") and other.same_module("two") and not other.same_module("lost")
+
+
+def test_the_programs_of_a_unit_are_counted_for_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, now = ObjectMemory(tmp_path / "memory"), time.time()
+    assert memory.share(["a", "b"], "one") == [1, 1]
+    assert memory.share(["b", "c"], "other") == [2, 1]
+    assert memory.share(["b", "c"], "other") == [2, 1]
+    assert memory.share(["a", "b"], "third") == [2, 3]
+    monkeypatch.setattr(time, "time", lambda: now + 2 * kept.DAY_SECONDS)
+    assert memory.share(["a", "b"], "other") == [1, 1]
 
 
 def test_equal_commands_in_two_folders_are_two_compilations(tmp_path: Path) -> None:
@@ -290,7 +305,9 @@ def test_the_smaller_of_two_objects_is_merged(tmp_path: Path) -> None:
     theirs.keep(Kept("both", 3.0, found, b"small"), 5)
     theirs.keep(Kept("worse there", 9.0, found, b"larger"), 6)
     theirs.keep(Kept("new", 1.0, found, None), 7)
+    theirs.keep_unit("unit", b"object", 0.5)
     kept.merge(ours.path, theirs.path)
+    assert ours.unit("unit") == (b"object", 0.5)
     assert ours.same_module("both") == Kept("both", 3.0, found, b"small")
     assert ours.same_module("worse there") == Kept("worse there", 5.0, found, b"small")
     assert ours.same_module("new") == Kept("new", 1.0, found, None)

@@ -80,7 +80,7 @@ def emit_described(bitcode: bytes, job: ClangJob) -> Emitted:
 
 
 def level_of(front: bytes, job: ClangJob) -> Attempt:
-    """Return what the passes of its level make of a module of the front end, with the object.
+    """Return a front end's module after the passes of its level, with the object.
 
     Raises:
         KeptReference, CompilerCrash: see `emit`.

@@ -58,6 +58,10 @@ class Key:
         """Return the key of the front end's module."""
         return digest(self.name.encode(), b"module", bitcode)
 
+    def of_unit(self, bitcode: bytes) -> str:
+        """Return the key of the front end's module as a unit of a whole program."""
+        return digest(self.name.encode(), b"unit", bitcode)
+
 
 def digest(*parts: bytes) -> str:
     """Return 32 hexadecimal digits of BLAKE2b over parts and their lengths."""

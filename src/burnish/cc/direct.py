@@ -91,7 +91,7 @@ class Direct:
         module = (self.workspace / "front.bc").read_bytes()
         front_end, outcome = PROCESSORS.now() - start, None
         if options.whole_program:
-            content = self._unit(job, module, front_end, start)
+            content = self._unit(plan, job, module, front_end, start)
         else:
             outcome, content = self._recalled(plan, job, module) or self._made(plan, job, module, front_end)
             outcome = replace(outcome, seconds=PROCESSORS.now() - start)
@@ -147,15 +147,22 @@ class Direct:
             recollection.keep(outcome, module, own.code)
         return outcome, outcome.better.read_bytes() if outcome.better else own.code
 
-    def _unit(self, job: ClangJob, module: bytes, front_end: float, start: float) -> bytes:
+    def _unit(self, plan: ClangJobs, job: ClangJob, module: bytes, front_end: float, start: float) -> bytes:
         """Return clang's object with the unit of a whole program; the command has begun at `start`."""
         from burnish.cc.link.units import with_unit
 
         load_or_leave(OF_UNITS)
-        own, taken = self._own(module, job, ())
-        clang_seconds = _clang_seconds(front_end + taken)
+        recollection = Recollection.of(self._build(plan), job, self._dependencies)
+        known = recollection.unit(module) if recollection else None
+        if known:
+            code, clang_seconds = known
+        else:
+            own, taken = self._own(module, job, ())
+            code, clang_seconds = own.code, _clang_seconds(front_end + taken)
+            if recollection:
+                recollection.keep_unit(module, code, clang_seconds)
         spent = max(0.0, PROCESSORS.now() - start - clang_seconds)
-        return with_unit(own.code, module, job, clang_seconds, spent)
+        return with_unit(code, module, job, clang_seconds, spent)
 
     def _own(self, module: bytes, job: ClangJob, trace: Trace) -> tuple[Own, float]:
         """Return the front end's module with clang's object, and the processor time that this one took."""

@@ -51,6 +51,10 @@ CREATE TABLE IF NOT EXISTS fronts (
     name TEXT PRIMARY KEY, key TEXT, object TEXT REFERENCES objects ON DELETE CASCADE, front BLOB);
 CREATE INDEX IF NOT EXISTS by_front ON fronts (key);
 CREATE INDEX IF NOT EXISTS front_of ON fronts (object);
+-- the compiler's own objects, of units of whole programs
+CREATE TABLE IF NOT EXISTS units (key TEXT PRIMARY KEY, seconds REAL, content BLOB, used REAL);
+-- the programs whose links have searched with a unit in the last day
+CREATE TABLE IF NOT EXISTS shares (unit TEXT, program TEXT, used REAL, PRIMARY KEY (unit, program));
 """
 
 
@@ -297,6 +301,39 @@ class ObjectMemory:
             )
             _limit(database)
 
+    def unit(self, key: str) -> tuple[bytes, float] | None:
+        """Return the compiler's object by a key of `Key.of_unit`, and its processor time; None if unknown."""
+        with self._database() as database:
+            row = database.execute(
+                "SELECT content, seconds, used FROM units WHERE key = ?", (key,)
+            ).fetchone()
+            if not row:
+                return None
+            content, seconds, used = row
+            self._use(database, "units", key, used)
+        return zlib.decompress(content), seconds
+
+    def keep_unit(self, key: str, content: bytes, seconds: float) -> None:
+        """Store the compiler's object of a unit, for which it took that much processor time."""
+        values = key, seconds, zlib.compress(content, 1), time.time()
+        with self._database() as database:
+            database.execute("INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?)", values)
+            _limit(database)
+
+    def share(self, units: Sequence[str], program: str) -> list[int]:
+        """Store that a program's link searches with some units.
+
+        Returns:
+            For each unit, the number of programs of the last day, with this one.
+        """
+        now = time.time()
+        with self.together(), self._database() as database:
+            database.execute("DELETE FROM shares WHERE used < ?", (now - DAY_SECONDS,))
+            rows = [(unit, program, now) for unit in units]
+            database.executemany("INSERT OR REPLACE INTO shares VALUES (?, ?, ?)", rows)
+            counted = "SELECT COUNT(*) FROM shares WHERE unit = ?"
+            return [database.execute(counted, (unit,)).fetchone()[0] for unit in units]
+
     def compilations(self, directory: Path) -> list[Remembered]:
         """Return the latest compilation or link of each command at or below a directory, unless too small."""
         with self._database() as database:
@@ -347,9 +384,13 @@ class ObjectMemory:
         if not row:
             return None
         effort, found, content, used = row
-        if used < (now := time.time()) - DAY_SECONDS:
-            database.execute("UPDATE objects SET used = ? WHERE key = ?", (now, key))
+        self._use(database, "objects", key, used)
         return Kept(key, effort, json.loads(found), zlib.decompress(content) if content else None)
+
+    def _use(self, database: sqlite3.Connection, table: str, key: str, used: float) -> None:
+        """Store that a row is used now, unless it was used today."""
+        if used < (now := time.time()) - DAY_SECONDS:
+            database.execute(f"UPDATE {table} SET used = ? WHERE key = ?", (now, key))
 
     def check(self) -> None:
         """Raise InputError if the file cannot be written."""
@@ -392,6 +433,7 @@ class Contents:
     objects: int  # objects and whole programs
     smaller: int  # those of them that are smaller than the compiler's
     compilations: int  # and links
+    units: int  # of whole programs
     functions: int  # with traces that searches begin with
     file_bytes: int
 
@@ -413,6 +455,7 @@ def contents(path: Path) -> Contents:
             count("objects"),
             count("objects WHERE content IS NOT NULL"),
             count("sources"),
+            count("units"),
             count("(SELECT DISTINCT identity FROM sites)"),
         )
     return Contents(*counts, path.stat().st_size)
@@ -436,7 +479,7 @@ def merge(path: Path, other: Path) -> None:
             " SET cost = excluded.cost, effort = MAX(effort, excluded.effort), found = excluded.found,"
             " content = excluded.content WHERE excluded.cost < cost"
         )
-        for table in ("sources", "fronts"):
+        for table in ("sources", "fronts", "units"):
             database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}")
         merge_traces(database)
         _limit(database)
@@ -500,7 +543,7 @@ def _limit(database: sqlite3.Connection) -> None:
     )
     if size * (pages - free) <= MOST_BYTES:
         return
-    for table, age in (("objects", "used"), ("programs", "id")):
+    for table, age in (("objects", "used"), ("units", "used"), ("programs", "id")):
         with contextlib.suppress(sqlite3.OperationalError):  # the table was not needed yet
             database.execute(
                 f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} ORDER BY {age}"

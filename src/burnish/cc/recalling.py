@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,14 @@ class Recollection:
         if not kept or not _had_enough(kept, self.build.options, self.build.clang_seconds):
             return None
         return self._written(kept, unsearched)
+
+    def unit(self, bitcode: bytes) -> tuple[bytes, float] | None:
+        """Return the compiler's object of the front end's module, and its processor time; None if unknown."""
+        return self.memory.unit(self.key.of_unit(bitcode))
+
+    def keep_unit(self, bitcode: bytes, content: bytes, seconds: float) -> None:
+        """Store that object: a program's link searches, its units do not."""
+        self.memory.keep_unit(self.key.of_unit(bitcode), content, seconds)
 
     def previous(self) -> Trace:
         """Return the trace of the object that the command's files had before they were changed.
@@ -264,6 +272,12 @@ class LinkRecollection:
                 self._keep_link()
                 return kept
         return None
+
+    def programs_of(self, units: Sequence[str]) -> Sequence[int]:
+        """Return by how many programs' links each unit is searched; see ObjectMemory.share."""
+        with tolerant(self.memory):
+            return self.memory.share(units, Path(self.link.source).name)
+        return [1] * len(units)
 
     def keep(self, outcome: Outcome, program: Path, *, described: bool = False) -> Outcome:
         """Store an outcome and its program, unless nothing was tried.

@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> int:
     print(f"{memory}: {found.file_bytes:,} bytes")
     print(f"{found.objects:8,} objects and programs, {found.smaller:,} smaller than the compiler's")
     print(f"{found.compilations:8,} compilations and links")
+    print(f"{found.units:8,} units of whole programs")
     print(f"{found.functions:8,} functions with traces that searches begin with")
     return 0
 

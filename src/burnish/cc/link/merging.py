@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -73,6 +73,14 @@ class Merged:
     def clang_seconds(self) -> float:
         """The processor time of clang for the units."""
         return sum(unit.seconds for unit in self.units)
+
+    def shared(self, programs: Sequence[int]) -> Merged:
+        """Return the same, where the time of each unit is divided among some number of programs."""
+        divided = (
+            replace(unit, seconds=unit.seconds / number, spent_seconds=unit.spent_seconds / number)
+            for unit, number in zip(self.units, programs, strict=True)
+        )
+        return replace(self, units=tuple(divided))
 
 
 def merge(build: Build, job: LinkJob) -> Merged:

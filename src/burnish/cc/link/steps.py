@@ -153,6 +153,8 @@ def _found(merged: Merged, unsearched: Outcome, before: Sizes) -> Outcome:
     known = recollection.known() if recollection else None
     if known and not (known.content and job.has_side_files):
         return take(job.output, known, unsearched)
+    if recollection and not known and build.effort is None:
+        merged = merged.shared(recollection.programs_of([unit.seal for unit in merged.units]))
     trials = ForeignProgramTrials if build.is_foreign else ProgramTrials
     trace = tuple(known.found["trace"]) if known else ()
     outcome = replace(trials(merged, before).run(unsearched, trace), recalled=bool(known))
