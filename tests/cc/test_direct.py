@@ -22,8 +22,8 @@ from burnish.cc.commands import cc
 from burnish.cc.direct import DECLINED
 from burnish.cc.isolation import Guard
 from burnish.cc.jobs import make_plan
-from burnish.cc.kept import contents
 from burnish.cc.link.units import ProgramUnit, read_unit, seal_of
+from burnish.cc.memory_file import contents
 from burnish.cc.object_kind import COMPARED, plain_command, was_compared
 from burnish.cc.repeating import BEGIN
 from burnish.llvm.toolchain import find_tool

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cc import build_log, kept
+from burnish.cc import build_log, kept, memory_file
 from burnish.cc.build_log import Record
 from burnish.cc.command_key import Key
 from burnish.cc.commands import memory as memory_command
@@ -306,7 +306,7 @@ def test_the_smaller_of_two_objects_is_merged(tmp_path: Path) -> None:
     theirs.keep(Kept("worse there", 9.0, found, b"larger"), 6)
     theirs.keep(Kept("new", 1.0, found, None), 7)
     theirs.keep_unit("unit", b"object", 0.5)
-    kept.merge(ours.path, theirs.path)
+    memory_file.merge(ours.path, theirs.path)
     assert ours.unit("unit") == (b"object", 0.5)
     assert ours.same_module("both") == Kept("both", 3.0, found, b"small")
     assert ours.same_module("worse there") == Kept("worse there", 5.0, found, b"small")

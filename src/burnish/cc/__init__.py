@@ -41,6 +41,7 @@ only if it is smaller. Where burnish is known to make clang's object, too, clang
     isolation         the optimizer in a child process, because it may crash or hang
     command_key       the key of a compilation: its command, and burnish's options
     kept              objects of earlier builds, in a SQLite file
+    memory_file       that file as a whole: what it has, and another one merged into it
     recalling         objects and programs that a build takes from there, and keeps there
     repeating         a trace of an earlier build once more
     improving         more search for remembered objects and programs, in the background

@@ -26,7 +26,7 @@ from burnish.cc.command_key import digest
 from burnish.cc.outcomes import Outcome, Sizes
 from burnish.cc.refusals import too_small
 from burnish.cc.requests import DEFAULT_OBJECTIVE, DriverOptions, default_memory
-from burnish.core.database import connected, expected, opened
+from burnish.core.database import connected, expected
 from burnish.core.errors import InputError
 
 MOST_BYTES = 512 << 20  # of the file; then the quarter is deleted that was not used for the longest time
@@ -36,7 +36,7 @@ DAY_SECONDS = 86400.0  # the time of the last use is stored once a day
 _OBJECTIVE = "--objective="
 
 # Another form of these tables needs other names.
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
     key TEXT PRIMARY KEY, cost INTEGER, effort REAL, found TEXT, content BLOB, used REAL);
 CREATE TABLE IF NOT EXISTS sources (
@@ -239,7 +239,7 @@ class ObjectMemory:
                 " content = excluded.content",
                 values,
             )
-            _limit(database)
+            limit(database)
         return kept
 
     def keep_source(
@@ -299,7 +299,7 @@ class ObjectMemory:
                 " LIMIT 1",
                 (key, zlib.compress(front, 1), module),
             )
-            _limit(database)
+            limit(database)
 
     def unit(self, key: str) -> tuple[bytes, float] | None:
         """Return the compiler's object by a key of `Key.of_unit`, and its processor time; None if unknown."""
@@ -318,7 +318,7 @@ class ObjectMemory:
         values = key, seconds, zlib.compress(content, 1), time.time()
         with self._database() as database:
             database.execute("INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?)", values)
-            _limit(database)
+            limit(database)
 
     def share(self, units: Sequence[str], program: str) -> list[int]:
         """Store that a program's link searches with some units.
@@ -417,72 +417,13 @@ class ObjectMemory:
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:
-        return connected(self.path, _SCHEMA)
+        return connected(self.path, SCHEMA)
 
 
 @lru_cache(maxsize=1)
 def memory_in(path: Path) -> ObjectMemory:
     """Return the memory in a file; all steps of a command share its connection."""
     return ObjectMemory(path)
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The contents of a memory, in numbers."""
-
-    objects: int  # objects and whole programs
-    smaller: int  # those of them that are smaller than the compiler's
-    compilations: int  # and links
-    units: int  # of whole programs
-    functions: int  # with traces that searches begin with
-    file_bytes: int
-
-
-def contents(path: Path) -> Contents:
-    """Return the contents of a memory.
-
-    Raises:
-        InputError: the file is not a memory.
-    """
-    from burnish.search.memory import TRACES  # imports searches
-
-    with opened(path, _SCHEMA + TRACES) as database:
-
-        def count(rows: str) -> int:
-            return int(database.execute(f"SELECT COUNT(*) FROM {rows}").fetchone()[0])
-
-        counts = (
-            count("objects"),
-            count("objects WHERE content IS NOT NULL"),
-            count("sources"),
-            count("units"),
-            count("(SELECT DISTINCT identity FROM sites)"),
-        )
-    return Contents(*counts, path.stat().st_size)
-
-
-def merge(path: Path, other: Path) -> None:
-    """Add the objects and traces of another memory; of two for the same key, the smaller one stays.
-
-    Raises:
-        InputError: one of the files is not a memory.
-    """
-    from burnish.search.memory import TRACES, merge_traces  # imports searches
-
-    with opened(other, _SCHEMA + TRACES):
-        pass
-    with opened(path, _SCHEMA + TRACES) as database:
-        database.execute("ATTACH DATABASE ? AS other", (str(other),))
-        database.execute("BEGIN IMMEDIATE")
-        database.execute(
-            "INSERT INTO objects SELECT * FROM other.objects WHERE true ON CONFLICT (key) DO UPDATE"
-            " SET cost = excluded.cost, effort = MAX(effort, excluded.effort), found = excluded.found,"
-            " content = excluded.content WHERE excluded.cost < cost"
-        )
-        for table in ("sources", "fronts", "units"):
-            database.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}")
-        merge_traces(database)
-        _limit(database)
 
 
 def checked(options: DriverOptions) -> DriverOptions:
@@ -535,7 +476,7 @@ def parse_dependencies(text: str) -> list[str]:
     return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words]
 
 
-def _limit(database: sqlite3.Connection) -> None:
+def limit(database: sqlite3.Connection) -> None:
     """Delete what was not used for the longest time if the file is too large."""
     size, pages, free = (
         database.execute(f"PRAGMA {name}").fetchone()[0]

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from burnish.cc.kept import contents, merge
+from burnish.cc.memory_file import contents, merge
 from burnish.cc.requests import default_memory
 from burnish.console.command_parser import CommandParser
 from burnish.core.errors import InputError
