@@ -159,13 +159,20 @@ struct Naming final : FunctionPass {
 };
 char Naming::ID;
 
+// An option under which LLVM's x86 back end calls itself without end for the last bytes of a copy, if these take two
+// stores; not in functions for size (emitConstantSizeRepmov in X86SelectionDAGInfo.cpp).
+constexpr char ONE_STORE[] = "max-store-memcpy=1";
+
 // Sets LLVM's options for the passes behind it, as a function's decisions say.
 struct Setting final : FunctionPass {
   static char ID;
   Setting(LlvmOptions &options, const Decisions &decisions)
       : FunctionPass(ID), options(options), decisions(decisions) {}
   bool runOnFunction(Function &function) override {
-    options.set(decisions_of(decisions, function.getName()).options);
+    std::set<std::string> chosen = decisions_of(decisions, function.getName()).options;
+    if (function.getParent()->getTargetTriple().isX86() && !function.hasMinSize())
+      chosen.erase(ONE_STORE);
+    options.set(chosen);
     return false;
   }
   void getAnalysisUsage(AnalysisUsage &usage) const override { usage.setPreservesAll(); }

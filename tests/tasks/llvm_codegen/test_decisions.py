@@ -230,6 +230,24 @@ def test_the_expected_run_time_still_knows_what_executes_often(machine: str, tmp
         assert 0.5 < other.generation().call_costs.own["often"] / stock < 2, session.actions[action]
 
 
+COPY = """
+void copy(void *to, const void *from) {
+  __builtin_memcpy(__builtin_assume_aligned(to, 8), __builtin_assume_aligned(from, 8), 78);
+}
+void two_stores(void *to, const void *from) { __builtin_memcpy(to, from, 12); }
+"""
+
+
+def test_copies_in_functions_for_speed_keep_their_stores(tmp_path: Path) -> None:
+    """LLVM calls itself without end there, for the last six bytes, if one store is the most."""
+    (tmp_path / "copy.c").write_text(COPY)
+    for pipeline in ("O2", "Oz"):
+        session = open_program(load_program(tmp_path / "copy.c"), CodegenOptions(pipeline))
+        stock = session.object_code()
+        session.replay(("set(max-store-memcpy=1)",))
+        assert (session.object_code() == stock) == (pipeline == "O2")
+
+
 def test_an_option_holds_in_one_function() -> None:
     source, option = load_kernel("stack_vm", ["small"]), "set(apply-ext-tsp-for-size)"
     stock, everywhere = text_of(decided(source)), text_of(decided(source, option))

@@ -36,6 +36,7 @@ LLVM_OPTIONS: dict[str, LlvmOption] = {
     "join-splitedges": LlvmOption(ALL, "removes the copies in such blocks first"),
     "aggressive-machine-cse": LlvmOption(ALL, "computes everything once, however long registers are used"),
     "machine-sink-split=0": LlvmOption(ALL, "adds no block to move instructions into"),
+    # On x86 only in functions with minsize: in others LLVM calls itself without end (native/decisions.cpp).
     "max-store-memcpy=1": LlvmOption(ALL, "copies more than a word by calling memcpy"),
     "pre-RA-sched=source": LlvmOption(ALL, "selects instructions in the order of the source"),
     "pre-RA-sched=list-ilp": LlvmOption(ALL, "selects instructions in the order for the most at a time"),
