@@ -45,7 +45,7 @@ def test_variants_of_functions_are_all_that_a_short_time_is_for(
 ) -> None:
     """Of four units, one shows that clang's back end need not make the first object of the module."""
     shutil.copy(DATA / "behave.c", builds.folder)
-    short = replace(builds, optimizer="fail", options=(*SEARCHED[:2], "--budget", "0.1s"))
+    short = replace(builds, optimizer="fail", options=(*SEARCHED[:2], "--budget", "0.25s"))
     linked = short.link("program", *short.objects(*sources))
     assert linked["action"] == "optimized", linked["reason"]
     assert linked["loaded_bytes"] < linked["loaded_bytes_before"]
