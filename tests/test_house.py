@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 61,
-    "cc": 12026,
+    "cc": 12057,
     "cli": 5482,
     "cluster": 1808,
     "console": 854,
@@ -31,7 +31,7 @@ BUDGETS: Mapping[str, int] = {
     "schedules.py": 23,
     "search": 3020,
     "tasks": 45,
-    "tasks/llvm_codegen": 2235,
+    "tasks/llvm_codegen": 2236,
     "tasks/llvm_inlining": 2267,
     "tasks/llvm_passes": 157,
     "tasks/loop_nests": 5817,

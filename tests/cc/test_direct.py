@@ -244,6 +244,14 @@ def test_the_unit_of_a_program_is_in_clangs_object(built: Builds) -> None:
     assert loaded_bytes(content) == loaded_bytes(clangs)
 
 
+def test_a_unit_of_which_llvm_warns_is_declined(built: Builds) -> None:
+    """LLVM runs in the process that answers; its warning would come twice."""
+    change(built, WARNED)
+    own = ["--direct", "--whole-program", f"--remember={built.memory}", "--", "-w", "-Oz", "-fPIC"]
+    done = run([sys.executable, "-m", "burnish.cli", "cc", *own, "-c", "table.c"], built.folder)
+    assert (done.returncode, done.stdout, done.stderr) == (DECLINED, b"", b"")
+
+
 def test_an_unchanged_unit_is_in_the_memory(built: Builds) -> None:
     """With another comment, only clang's front end runs."""
 

@@ -155,6 +155,7 @@ ALIKE = (
     ("-MMD", "-Oz", "-c", "{}.c", "-o", "{}.x.o"),
     ("-Oz", "-Wall", "-c", "sub/{}.c", "-o", "sub/{}.o"),
     ("-Oz", "-MD", "-c", "./{}.c", "-o", "./{}.o"),
+    ("-c", "-Oz", "-MD", "sub/{}.c"),
 )
 
 
@@ -196,7 +197,6 @@ def test_another_file_has_the_plan_that_clang_would_make(
 @pytest.mark.parametrize(
     "words",
     [
-        ("-Oz", "-c", "{}.c"),  # without the object's name
         ("-Oz", "-c", "{}.c", "-oout.o"),
         ("-Oz", "-c", "{}.c", "-o", "{}.c.o", "-DX={}.c"),  # its name is a part of another word
         ("-Oz", "-c", "{}.c", "-o", "x.o", "-o", "{}.o"),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from burnish.cc import processes
 from burnish.cc.command_key import Key
-from burnish.cc.isolation import LONGEST_SECONDS, OF_UNITS, Guard, load_or_leave
+from burnish.cc.isolation import LONGEST_SECONDS, OF_UNITS, Guard, load_or_leave, silenced
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
 from burnish.cc.kept import ObjectMemory, memory_in
 from burnish.cc.known_plans import keep_alike, known_plan, plan_alike
@@ -139,8 +139,10 @@ class Direct:
 
         ended = PROCESSORS.now()
         last = Recollection.of(self._build(plan), job, self._dependencies)
+        trace = last.previous() if last else ()
         load_or_leave()
-        own, taken = self._own(module, job, last.previous() if last else ())
+        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
+        own, taken = guard.step(lambda: _own(module, job, trace, guard, self.optimizer))
         build = self._build(plan, _clang_seconds(front_end + taken), ended)
         outcome = improve_own(build, job, own, self.workspace)
         if outcome.is_too_small and (recollection := Recollection.of(build, job, self._dependencies)):
@@ -148,7 +150,10 @@ class Direct:
         return outcome, outcome.better.read_bytes() if outcome.better else own.code
 
     def _unit(self, plan: ClangJobs, job: ClangJob, module: bytes, front_end: float, start: float) -> bytes:
-        """Return clang's object with the unit of a whole program; the command has begun at `start`."""
+        """Return clang's object with the unit of a whole program; the command has begun at `start`.
+
+        The object is made in this process: if that dies, the launcher runs clang.
+        """
         from burnish.cc.link.units import with_unit
 
         load_or_leave(OF_UNITS)
@@ -157,41 +162,47 @@ class Direct:
         if known:
             code, clang_seconds = known
         else:
-            own, taken = self._own(module, job, ())
+            with silenced():
+                own, taken = _level(module, job)
             code, clang_seconds = own.code, _clang_seconds(front_end + taken)
             if recollection:
                 recollection.keep_unit(module, code, clang_seconds)
         spent = max(0.0, PROCESSORS.now() - start - clang_seconds)
         return with_unit(code, module, job, clang_seconds, spent)
 
-    def _own(self, module: bytes, job: ClangJob, trace: Trace) -> tuple[Own, float]:
-        """Return the front end's module with clang's object, and the processor time that this one took."""
-        guard = Guard(self.workspace, LONGEST_SECONDS, LONGEST_SECONDS)
-        return guard.step(lambda: _own(module, job, trace, guard, self.optimizer))
-
     def _build(self, plan: ClangJobs, seconds: float = 0.0, ended: float = 0.0) -> Build:
         compiled = Compiled(seconds, ended, frozenset())
         return Build(plan, compiled, self.key.options, self.optimizer, self.workspace, self.key)
 
 
-def _own(module: bytes, job: ClangJob, trace: Trace, guard: Guard, optimizer: Optimizer) -> tuple[Own, float]:
+def _level(module: bytes, job: ClangJob) -> tuple[Own, float]:
     """Return clang's object of the front end's module, by burnish's back end, and its processor time.
-
-    With the object comes the attempt of an earlier trace, if there is one that `repeats_at_once`.
 
     Raises:
         KeptReference: LLVM warns of something, which clang would print.
     """
     from burnish import _native
     from burnish.cc.back_end import level_of
-    from burnish.cc.object_trials import repeats_at_once
-    from burnish.cc.own_trials import Own, OwnTrials
+    from burnish.cc.own_trials import Own
 
     start = PROCESSORS.now()
     own = Own(module, level_of(module, job))
     taken = PROCESSORS.now() - start
     if _native.warnings_so_far():
         raise KeptReference("clang would warn")
+    return own, taken
+
+
+def _own(module: bytes, job: ClangJob, trace: Trace, guard: Guard, optimizer: Optimizer) -> tuple[Own, float]:
+    """Return the same, with the attempt of an earlier trace, if there is one that `repeats_at_once`.
+
+    Raises:
+        KeptReference: see `_level`.
+    """
+    from burnish.cc.object_trials import repeats_at_once
+    from burnish.cc.own_trials import OwnTrials
+
+    own, taken = _level(module, job)
     if repeats_at_once(trace):
         reference = guard.workspace / "repeated.o"
         reference.write_bytes(own.code)

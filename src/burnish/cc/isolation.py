@@ -218,6 +218,18 @@ class Running(Generic[T]):
         self._killed()
 
 
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Send what the block prints, by LLVM too, to nowhere."""
+    with contextlib.ExitStack() as stack, Path(os.devnull).open("wb") as nowhere:
+        for standard in (1, 2):
+            kept = os.dup(standard)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, standard)
+            os.dup2(nowhere.fileno(), standard)
+        yield
+
+
 def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path) -> NoReturn:
     """Run the call, send the answer, and end the child."""
     code = 1

@@ -417,7 +417,9 @@ class ObjectMemory:
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:
-        return connected(self.path, SCHEMA)
+        database = connected(self.path, SCHEMA)
+        database.execute("PRAGMA synchronous = OFF")  # as other caches: a build does not wait for the disk
+        return database
 
 
 @lru_cache(maxsize=1)

@@ -56,7 +56,7 @@ class Alike(NamedTuple):
 
     @classmethod
     def of(cls, arguments: Sequence[str], source: str) -> Alike | None:
-        """Return those of a command that names its output; None if it has other words with names."""
+        """Return those of a command; None if it has other words with names, or may have several outputs."""
         words, names = [], {"source": source, "file": Path(source).name, "suffix": Path(source).suffix}
         rest = iter(arguments)
         for word in rest:
@@ -66,6 +66,8 @@ class Alike(NamedTuple):
             words.append(word if word != source else "source")
             if what:
                 names[what] = next(rest, "")
+        if "-c" in words:
+            names.setdefault("output", f"{Path(source).stem}.o")  # as clang names it
         if "output" not in names or words.count("source") != 1:
             return None
         if "-MD" in words or "-MMD" in words:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from burnish.cc.back_end import emit
+from burnish.cc.file_budget import FileBudget
 from burnish.cc.isolation import Guard
 from burnish.cc.link.function_variants import by_level
 from burnish.cc.link.program_trials import ProgramTrials
@@ -57,6 +61,30 @@ def test_variants_of_functions_are_all_that_a_short_time_is_for(
     assert any(actions >= {*trace} for trace in variants_of("X86").of_functions)
     for words in ("work 1000", "7"):
         assert builds.run("./program", *words.split()) == builds.run("./program.clang", *words.split())
+
+
+@pytest.mark.parametrize(
+    ("is_first", "left", "tried"), [(True, 1.9, True), (False, 1.9, False), (False, 2.1, True)]
+)
+def test_a_short_time_for_shared_units_is_for_the_level_alone(
+    monkeypatch: pytest.MonkeyPatch, is_first: bool, left: float, tried: bool
+) -> None:
+    """A variant and the joined object take as long as two compilations of the module."""
+    request = Request("program", "Oz", until=left, clock=CountedClock())
+    begun: list[Request] = []
+    trials: Any = ProgramTrials.__new__(ProgramTrials)
+    trials.level_seconds = 1.0
+    trials.merged = SimpleNamespace(is_first=is_first, clang_seconds=1.0)
+    trials.build = SimpleNamespace(budget=lambda _: nullcontext(FileBudget(multiple=3.7)))
+    monkeypatch.setattr(ProgramTrials, "request", lambda *_: request)
+
+    def tried_variants(_: object, request: Request) -> bool:
+        begun.append(request)
+        return True
+
+    monkeypatch.setattr(ProgramTrials, "try_variants", tried_variants)
+    trials.search(None)
+    assert begun == [request] * tried
 
 
 @pytest.mark.parametrize(("why", "tried"), [(LeftToClang, False), (KeptReference, True)])

@@ -58,6 +58,7 @@ class Merged:
     objects: tuple[bytes, ...]  # of the units
     bitcode: bytes  # before any pass
     guard: Guard  # for the steps on the module
+    is_first: bool = True  # False: another program's link has searched with some of the units
 
     @property
     def pattern(self) -> ClangJob:
@@ -80,7 +81,7 @@ class Merged:
             replace(unit, seconds=unit.seconds / number, spent_seconds=unit.spent_seconds / number)
             for unit, number in zip(self.units, programs, strict=True)
         )
-        return replace(self, units=tuple(divided))
+        return replace(self, units=tuple(divided), is_first=max(programs) == 1)
 
 
 def merge(build: Build, job: LinkJob) -> Merged:

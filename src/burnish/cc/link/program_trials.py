@@ -22,6 +22,7 @@ from burnish.files import write_atomically
 # not chosen, a search of passes finds nothing for a whole program, and a search of code has no joined result:
 # then it is a short search.
 TRIALS_OF_FUNCTIONS, TRIALS_OF_PASSES, TRIALS_OF_CODE, TRIALS_OF_SHORT_CODE = 1.0, 20.0, 4.0, 0.5
+TRIALS_OF_SHARED = 2.0  # a variant and the joined object: the least time for a search of shared units
 TRIALS_OF_VARIANTS = 8.0  # at least; variants come first, and are all that a short time is for
 CODE_SHARE = 0.5  # of the time of a search
 VARIANTS_SHARE = 0.15  # of that time, at least
@@ -76,6 +77,8 @@ class ProgramTrials(Trials):
                 self.reasons.append(USED_UP)
             else:
                 request = self.request(budget, level)
+                if not self.merged.is_first and budget.multiple and self.is_late(request, TRIALS_OF_SHARED):
+                    return
                 start = request.clock.now()
                 tried = self.try_variants(request)
                 if request.until is not None:  # several processes at a time count as one
